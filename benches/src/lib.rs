@@ -1,0 +1,1 @@
+//! Micro-benchmarks of the journal; `cargo bench -p sealog-benches`.

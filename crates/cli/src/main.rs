@@ -1,0 +1,3 @@
+//! The Sealog binary: a sealed execution journal, its engine and its tools.
+
+fn main() {}

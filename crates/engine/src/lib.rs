@@ -1,0 +1,1 @@
+//! Sealog's execution engine and its event stores.

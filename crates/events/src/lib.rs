@@ -1,0 +1,1 @@
+//! Sealog's event vocabulary: types, bodies, JSON text and folds.

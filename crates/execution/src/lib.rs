@@ -1,0 +1,1 @@
+//! Host-neutral execution primitives: provider traits, registry, emitter, lease.

@@ -1,0 +1,1 @@
+//! Sealog's HTTP projection.

@@ -1,0 +1,1 @@
+//! A scripted provider without a network.

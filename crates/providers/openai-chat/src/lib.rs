@@ -1,0 +1,1 @@
+//! Any OpenAI-compatible chat completions stream.

@@ -1,0 +1,1 @@
+//! Keys and authenticated encryption of the Sealog journal.

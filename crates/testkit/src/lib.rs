@@ -1,0 +1,1 @@
+//! What Sealog's tests share: crash campaigns, scripted upstreams, fuzz bodies.

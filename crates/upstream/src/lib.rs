@@ -1,0 +1,1 @@
+//! Bounded HTTP to model providers and their event streams.

@@ -1,0 +1,1 @@
+//! The bytes of the Sealog journal: a pure codec, no I/O.

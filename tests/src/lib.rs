@@ -1,0 +1,1 @@
+//! Cross-crate behaviour of Sealog, by topic.

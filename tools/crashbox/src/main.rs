@@ -1,0 +1,3 @@
+//! Kills the real binary and checks what survived.
+
+fn main() {}

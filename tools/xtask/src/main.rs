@@ -1,0 +1,3 @@
+//! Sealog's development commands.
+
+fn main() {}
