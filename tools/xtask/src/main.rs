@@ -1,3 +1,49 @@
-//! Sealog's development commands.
+//! Sealog's development commands: `cargo xtask VERB`.
+//!
+//! Owns the checks that decide whether a change may land. Every check is a step with a verb of its own, and `ci`
+//! runs them in order. Nothing here is part of the product, and nothing here changes a tracked file.
+#![expect(clippy::disallowed_methods, reason = "a development tool reads the source tree, not a journal")]
 
-fn main() {}
+mod cargo;
+mod ci;
+mod deny;
+mod floors;
+mod process;
+mod real;
+mod steps;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> anyhow::Result<()> {
+    match args.split_first() {
+        Some((verb, rest)) if verb == "ci" => {
+            ci::run(&workspace::Workspace::find()?, &ci::Selection::parse(rest)?)
+        }
+        Some((verb, [])) if verb != "help" => {
+            let step = steps::named(verb)?;
+            println!("{}", (step.run)(&workspace::Workspace::find()?)?);
+            Ok(())
+        }
+        Some((verb, rest)) if verb != "help" => anyhow::bail!("`{verb}` takes no arguments, got {rest:?}"),
+        _ => {
+            println!("cargo xtask ci [--only STEP,..] [--skip STEP,..]\n    all steps below, in this order");
+            for step in steps::STEPS {
+                println!("cargo xtask {}\n    {}", step.name, step.about);
+            }
+            Ok(())
+        }
+    }
+}

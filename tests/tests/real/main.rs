@@ -1,0 +1,5 @@
+//! Tests that need more than the Rust toolchain and a C compiler: one module per topic.
+//!
+//! A tool that is missing is a failure here, never a reason to skip.
+
+mod tools;

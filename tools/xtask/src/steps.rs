@@ -1,0 +1,57 @@
+//! The table of steps: the one list from which the verbs, `ci` and the help text are made.
+
+use std::fmt;
+
+use anyhow::{Result, anyhow};
+
+use crate::process::Tally;
+use crate::workspace::Workspace;
+use crate::{cargo, deny, floors, real, tidy};
+
+/// One check. `run` prints findings as it meets them and returns an error when the change may not land.
+pub struct Step {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub run: fn(&Workspace) -> Result<Report>,
+}
+
+/// What a passed step has to say.
+#[derive(Default)]
+pub struct Report {
+    pub note: String,
+    pub tests: Tally,
+}
+
+impl Report {
+    pub fn note(note: impl Into<String>) -> Self {
+        Self { note: note.into(), tests: Tally::default() }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.note)
+    }
+}
+
+/// Cheap steps stand first, so that a slip is named before anything is compiled for minutes.
+pub const STEPS: &[Step] = &[
+    Step { name: "fmt", about: "rustfmt finds nothing to change", run: cargo::fmt },
+    Step {
+        name: "tidy",
+        about: "lengths, names, headers, spec clauses, golden cases, places",
+        run: tidy::step,
+    },
+    Step { name: "floors", about: "crates name lower floors only; floor 0 stays pure", run: floors::step },
+    Step { name: "deny", about: "licences, bans, sources; advisories with ADVISORY_ROOT", run: deny::step },
+    Step { name: "clippy", about: "whole workspace, all targets, warnings denied", run: cargo::clippy },
+    Step { name: "test", about: "cargo test --workspace --locked", run: cargo::test },
+    Step { name: "real", about: "tests that need more tools than Rust and a C compiler", run: real::step },
+];
+
+pub fn named(name: &str) -> Result<&'static Step> {
+    STEPS.iter().find(|step| step.name == name).ok_or_else(|| {
+        let known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        anyhow!("no step `{name}`; the steps are {}", known.join(", "))
+    })
+}
