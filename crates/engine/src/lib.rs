@@ -1,1 +1,17 @@
-//! Sealog's execution engine and its event stores.
+//! Sealog's execution engine: routes a request to a provider, turns what the provider reports into durable events,
+//! and ends every execution with exactly one terminal event.
+//!
+//! The rules everything here keeps: nothing is visible before it is durable, nothing is asked of a provider before
+//! the event that announces it is durable, and one task alone writes an execution's events.
+
+mod driver;
+mod engine;
+mod model;
+mod public;
+pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use engine::{Engine, EngineOptions};
+pub use public::{Features, PublicError, RuntimeInfo, RuntimeState, Submission};
+pub use store::{Brief, EventStore, StoreError, StoredEvent, Watch};

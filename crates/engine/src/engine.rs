@@ -1,0 +1,260 @@
+//! The engine's public face: submit, cancel, read, shut down. Owns admission, idempotent joining and the set of
+//! active executions; what happens inside one execution is the driver's.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sealog_disk::{Clock, Entropy};
+use sealog_events::{ExecutionId, Identity, Snapshot, Timestamp, canonical};
+use sealog_execution::lease::Gate;
+use sealog_execution::manifest::PROTOCOL_VERSION;
+use sealog_execution::request::ParsedRequest;
+use sealog_execution::{ExecutionRequest, ModelProvider, ProviderManifest, Registry};
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+use crate::driver::{self, Stop, StopCause};
+use crate::model::catalog;
+use crate::store::Watch;
+use crate::{EventStore, Features, PublicError, RuntimeInfo, RuntimeState, Submission};
+
+mod submit;
+
+use submit::Pending;
+
+/// Longest idempotency key, in UTF-16 units.
+pub const KEY_LENGTH_MAX: usize = 256;
+
+/// The engine's bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// Executions that are not terminal at the same time, at least 1; more are refused with `queue_full`.
+    pub max_active_executions: usize,
+    /// How long a provider may go on after its abort signal before it is dropped.
+    pub cleanup_ms: u64,
+    /// Attempts at the same time per provider, at least 1.
+    pub provider_concurrency: usize,
+    /// Attempts waiting per provider.
+    pub provider_queue: usize,
+    /// How long [`Engine::shutdown`] waits for executions to end.
+    pub shutdown_ms: u64,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
+            max_active_executions: 16,
+            cleanup_ms: 5_000,
+            provider_concurrency: 16,
+            provider_queue: 64,
+            shutdown_ms: 10_000,
+        }
+    }
+}
+
+/// The execution engine. Cheap to clone; all clones are the same engine. Its calls belong inside a tokio runtime.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+/// What the driver and submissions share.
+pub(crate) struct Inner {
+    pub(crate) options: EngineOptions,
+    pub(crate) store: Arc<dyn EventStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    admission: Gate,
+    state: Mutex<State>,
+    tasks: TaskTracker,
+    drained: AtomicBool,
+}
+
+/// Everything that must change together. Never held across an await.
+struct State {
+    stopping: bool,
+    registry: Registry,
+    provider_gates: HashMap<String, Gate>,
+    /// From before the execution is created until its terminal event is durable or given up.
+    active: HashMap<ExecutionId, Arc<Stop>>,
+    /// Submissions under way, by key hash; later ones with the same key join them.
+    pending: HashMap<[u8; 32], Pending>,
+}
+
+impl Engine {
+    /// An engine over `store` with these providers. Nothing runs before the first submit.
+    pub fn start(
+        options: EngineOptions,
+        registry: Registry,
+        store: Arc<dyn EventStore>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+    ) -> Engine {
+        let admission = Gate::new(options.max_active_executions, 0);
+        let state = State {
+            stopping: false,
+            registry,
+            provider_gates: HashMap::new(),
+            active: HashMap::new(),
+            pending: HashMap::new(),
+        };
+        let inner = Inner {
+            options,
+            store,
+            clock,
+            entropy,
+            admission,
+            state: Mutex::new(state),
+            tasks: TaskTracker::new(),
+            drained: AtomicBool::new(false),
+        };
+        Engine { inner: Arc::new(inner) }
+    }
+
+    /// Accepts a request (its JSON text), or answers for the key's earlier one. When it returns, the execution
+    /// and its first event are durable. Dropping the future does not stop the execution.
+    ///
+    /// # Errors
+    /// Shutting down, a bad key, a request outside the schema, a key used for another request, no admission slot,
+    /// or a store that cannot take it.
+    pub async fn submit(&self, body: &[u8], idempotency_key: Option<&str>) -> Result<Submission, PublicError> {
+        if self.inner.state().stopping {
+            return Err(PublicError::shutting_down());
+        }
+        if let Some(key) = idempotency_key
+            && !(1..=KEY_LENGTH_MAX).contains(&key.encode_utf16().take(KEY_LENGTH_MAX + 1).count())
+        {
+            return Err(PublicError::bad_key());
+        }
+        let ParsedRequest { request, fingerprint } = ExecutionRequest::parse(body)?;
+        let identity = idempotency_key.map(|key| Identity { key_hash: canonical::key_hash(key), fingerprint });
+        submit::submit(&self.inner, Arc::new(request), identity).await
+    }
+
+    /// Asks an active execution to stop. `false` for one that is unknown, has ended, or belongs to an earlier
+    /// process. A provider that completes nevertheless still wins.
+    ///
+    /// # Errors
+    /// None today; a store that records cancellations may fail to.
+    pub async fn cancel(&self, id: ExecutionId) -> Result<bool, PublicError> {
+        let stop = self.inner.state().active.get(&id).cloned();
+        let known = stop.is_some();
+        if let Some(stop) = stop {
+            stop.fire(StopCause::Cancelled);
+        }
+        Ok(known)
+    }
+
+    /// What is known about an execution; `None` if it is unknown or no longer kept.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn snapshot(&self, id: ExecutionId) -> Result<Option<Snapshot>, PublicError> {
+        Ok(self.inner.store.snapshot(id).await?)
+    }
+
+    /// Follows an execution's durable events above `after`; `None` if it is unknown or no longer kept.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn watch(&self, id: ExecutionId, after: u64) -> Result<Option<Box<dyn Watch>>, PublicError> {
+        Ok(self.inner.store.watch(id, after).await?)
+    }
+
+    pub fn runtime_info(&self) -> RuntimeInfo {
+        let (stopping, provider_count) = {
+            let state = self.inner.state();
+            (state.stopping, state.registry.len())
+        };
+        let state = match (stopping, self.inner.store.available()) {
+            (true, _) => RuntimeState::Stopping,
+            (false, false) => RuntimeState::Unavailable,
+            (false, true) => RuntimeState::Ready,
+        };
+        RuntimeInfo {
+            name: "sealog",
+            protocol_version: PROTOCOL_VERSION,
+            provider_count,
+            state,
+            features: Features::CURRENT,
+        }
+    }
+
+    /// What every provider declares now, in registration order.
+    ///
+    /// # Errors
+    /// A manifest call failed, or a manifest names another provider.
+    pub fn providers(&self) -> Result<Vec<ProviderManifest>, PublicError> {
+        let catalog = catalog::read(&self.inner.providers())?;
+        Ok(catalog.into_iter().map(|entry| entry.manifest).collect())
+    }
+
+    /// Adds a provider.
+    ///
+    /// # Errors
+    /// Shutting down, or an identity that is taken or not one.
+    pub fn register(&self, provider: Arc<dyn ModelProvider>) -> Result<(), PublicError> {
+        let mut state = self.inner.state();
+        if state.stopping {
+            return Err(PublicError::shutting_down());
+        }
+        state.registry.register(provider).map_err(|_| PublicError::internal())
+    }
+
+    /// Refuses new work, cancels everything active and waits, at most `shutdown_ms`, until every execution has
+    /// ended. Returns whether all did. May be called again, and from several places. The store stays open, so
+    /// that subscribers still receive the last events.
+    pub async fn shutdown(&self) -> bool {
+        let stops: Vec<Arc<Stop>> = {
+            let mut state = self.inner.state();
+            state.stopping = true;
+            state.active.values().cloned().collect()
+        };
+        for stop in stops {
+            stop.fire(StopCause::Cancelled);
+        }
+        self.inner.tasks.close();
+        let limit = Duration::from_millis(self.inner.options.shutdown_ms);
+        let drained = tokio::time::timeout(limit, self.inner.tasks.wait()).await.is_ok();
+        if !drained {
+            tracing::warn!("executions were still running when the shutdown wait ended");
+        }
+        self.inner.drained.fetch_or(drained, Ordering::Relaxed);
+        drained
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every critical section leaves the maps consistent between its statements, and none calls foreign code.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp(self.clock.wall_ms())
+    }
+
+    pub(crate) fn providers(&self) -> Vec<Arc<dyn ModelProvider>> {
+        self.state().registry.providers().to_vec()
+    }
+
+    /// The gate of a provider, made at its first use.
+    pub(crate) fn provider_gate(&self, provider: &str) -> Gate {
+        let options = self.options;
+        let mut state = self.state();
+        let gates = &mut state.provider_gates;
+        gates
+            .entry(provider.to_owned())
+            .or_insert_with(|| Gate::new(options.provider_concurrency, options.provider_queue))
+            .clone()
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("info", &self.runtime_info()).finish_non_exhaustive()
+    }
+}

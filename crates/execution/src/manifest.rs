@@ -1,0 +1,42 @@
+//! What a provider declares about its configured models. Declarations are neither certification nor a union of
+//! what a vendor supports, and nothing is inferred from a provider's name.
+
+use serde::Serialize;
+
+use crate::request::Modality;
+
+/// The protocol version every manifest and the runtime itself name.
+pub const PROTOCOL_VERSION: &str = "0.1.0";
+
+/// One registered provider, serialised as `GET /v1/providers` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProviderManifest {
+    /// Equal to the identity the provider is registered under.
+    pub provider: String,
+    pub protocol_version: String,
+    pub models: Vec<ModelManifest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<ProviderLimits>,
+}
+
+/// One configured model. Every member is required.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelManifest {
+    pub model: String,
+    pub abilities: Vec<String>,
+    pub input_modalities: Vec<Modality>,
+    pub output_modalities: Vec<Modality>,
+    pub stream: bool,
+    pub tools: bool,
+    pub structured_output: bool,
+    #[serde(rename = "async")]
+    pub asynchronous: bool,
+    pub cancel: bool,
+}
+
+/// Informational; the runtime's own gates decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ProviderLimits {
+    pub max_concurrency: u32,
+    pub max_queue_depth: u32,
+}

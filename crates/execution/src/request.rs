@@ -1,0 +1,175 @@
+//! The execution request: its types and limits. Reading one from bytes is [`ExecutionRequest::parse`].
+//!
+//! No defaults are filled in here: the fingerprint tells an absent member from an empty one, and only routing
+//! gives absence a meaning.
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+pub use parse::{InvalidRequest, ParsedRequest};
+
+/// Largest request body, in bytes.
+pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// Longest ability, media type and similar names, in code points.
+pub const NAME_LENGTH_MAX: usize = 256;
+/// Longest URI, in code points.
+pub const URI_LENGTH_MAX: usize = 8192;
+/// Most input parts.
+pub const PARTS_MAX: usize = 1024;
+/// Most metadata entries, and most extension entries.
+pub const ENTRIES_MAX: usize = 64;
+/// Longest deadline and retry budget, in milliseconds.
+pub const DURATION_MS_MAX: u64 = 86_400_000;
+/// Most attempts a caller may ask for.
+pub const ATTEMPTS_MAX: u64 = 32;
+
+/// A checked request. JSON values keep the text they were sent as.
+#[derive(Clone)]
+pub struct ExecutionRequest {
+    /// 1 to 256 code points.
+    pub ability: String,
+    /// 1 to 1024 parts.
+    pub input: Vec<Part>,
+    pub requirements: Requirements,
+    pub routing: Routing,
+    /// 1 to 86 400 000.
+    pub deadline_ms: Option<u64>,
+    /// At most 64 strings, numbers and Booleans. Never proof of identity.
+    pub metadata: BTreeMap<String, Box<RawValue>>,
+    /// At most 64 JSON values, each meant for whoever documents its name.
+    pub extensions: BTreeMap<String, Box<RawValue>>,
+}
+
+impl ExecutionRequest {
+    /// The JSON text of one extension.
+    pub fn extension(&self, name: &str) -> Option<&str> {
+        self.extensions.get(name).map(|value| value.get())
+    }
+}
+
+// A request is caller content: none of it belongs into a log or a panic's text.
+impl fmt::Debug for ExecutionRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecutionRequest").field("parts", &self.input.len()).finish_non_exhaustive()
+    }
+}
+
+/// One typed part of the input.
+#[derive(Clone)]
+pub enum Part {
+    /// May be empty.
+    Text { text: String },
+    /// Any JSON value, `null` included, as it was sent.
+    Json { value: Box<RawValue> },
+    /// A reference the runtime never follows. `kind` says which of the four media parts it was.
+    Media { kind: MediaKind, uri: String, media_type: Option<String> },
+}
+
+impl Part {
+    /// The modality a model must accept to be given this part.
+    pub fn modality(&self) -> Modality {
+        match self {
+            Part::Text { .. } => Modality::Text,
+            Part::Json { .. } => Modality::Json,
+            Part::Media { kind, .. } => kind.modality(),
+        }
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Part({})", self.modality().as_str())
+    }
+}
+
+/// The media parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MediaKind {
+    Image,
+    Audio,
+    Video,
+    File,
+}
+
+impl MediaKind {
+    pub fn modality(self) -> Modality {
+        match self {
+            MediaKind::Image => Modality::Image,
+            MediaKind::Audio => Modality::Audio,
+            MediaKind::Video => Modality::Video,
+            MediaKind::File => Modality::File,
+        }
+    }
+}
+
+/// What a part or a result is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Modality {
+    Text,
+    Image,
+    Audio,
+    Video,
+    File,
+    Json,
+}
+
+impl Modality {
+    pub const ALL: [Modality; 6] =
+        [Modality::Text, Modality::Image, Modality::Audio, Modality::Video, Modality::File, Modality::Json];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Modality::Text => "text",
+            Modality::Image => "image",
+            Modality::Audio => "audio",
+            Modality::Video => "video",
+            Modality::File => "file",
+            Modality::Json => "json",
+        }
+    }
+
+    /// The modality of this name.
+    pub fn parse(name: &str) -> Option<Modality> {
+        Modality::ALL.into_iter().find(|modality| modality.as_str() == name)
+    }
+}
+
+/// What must be supported before routing. A Boolean constrains only when it is true.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requirements {
+    pub input_modalities: Vec<Modality>,
+    pub output_modalities: Vec<Modality>,
+    pub stream: bool,
+    pub tools: bool,
+    pub structured_output: bool,
+    pub asynchronous: bool,
+    pub cancel: bool,
+}
+
+/// Bounded preferences of the caller.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routing {
+    /// Accepted for compatibility; has no effect.
+    pub strategy: Option<Strategy>,
+    /// Unique, non-empty names; ranks, never excludes.
+    pub provider_order: Vec<String>,
+    pub allow_fallback: Option<bool>,
+    /// 1 to 32.
+    pub max_attempts: Option<u32>,
+    /// 1 to 86 400 000.
+    pub retry_budget_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    FirstAvailable,
+    Ordered,
+}
