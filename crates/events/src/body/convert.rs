@@ -1,0 +1,176 @@
+//! Between the encoded structs and the public types: numbers become members of closed sets, bits become numbers.
+//!
+//! Every match on a number ends in an error; must never fill in a default.
+
+use super::{BodyError, wire};
+use crate::{
+    Artifact, Created, ErrorFact, EventBody, Identity, JsonText, MaterializedResult, Outcome, Phase,
+    PortableCode, ProgressNumber, Quantity, Status, Target, Timestamp, UsageFact, UsageSource,
+};
+
+impl<'a> From<&'a Target> for wire::Target<'a> {
+    fn from(target: &'a Target) -> Self {
+        Self { provider: &target.provider, model: &target.model }
+    }
+}
+
+impl From<wire::Target<'_>> for Target {
+    fn from(target: wire::Target<'_>) -> Self {
+        Self { provider: target.provider.to_owned(), model: target.model.to_owned() }
+    }
+}
+
+impl<'a> From<&'a ErrorFact> for wire::ErrorFact<'a> {
+    fn from(error: &'a ErrorFact) -> Self {
+        Self {
+            code: error.code.number(),
+            message: &error.message,
+            retryable: error.retryable,
+            provider_code: error.provider_code.as_deref(),
+            outcome: error.outcome.map(Outcome::number),
+        }
+    }
+}
+
+impl TryFrom<wire::ErrorFact<'_>> for ErrorFact {
+    type Error = BodyError;
+
+    fn try_from(error: wire::ErrorFact<'_>) -> Result<Self, BodyError> {
+        Ok(Self {
+            code: PortableCode::from_number(error.code).ok_or(BodyError::UnknownNumber)?,
+            message: error.message.to_owned(),
+            retryable: error.retryable,
+            provider_code: error.provider_code.map(str::to_owned),
+            outcome: match error.outcome {
+                None => None,
+                Some(number) => Some(Outcome::from_number(number).ok_or(BodyError::UnknownNumber)?),
+            },
+        })
+    }
+}
+
+impl<'a> From<&'a Artifact> for wire::Artifact<'a> {
+    fn from(artifact: &'a Artifact) -> Self {
+        Self {
+            uri: &artifact.uri,
+            media_type: artifact.media_type.as_deref(),
+            name: artifact.name.as_deref(),
+            expires_at: artifact.expires_at.as_deref(),
+        }
+    }
+}
+
+impl From<wire::Artifact<'_>> for Artifact {
+    fn from(artifact: wire::Artifact<'_>) -> Self {
+        Self {
+            uri: artifact.uri.to_owned(),
+            media_type: artifact.media_type.map(str::to_owned),
+            name: artifact.name.map(str::to_owned),
+            expires_at: artifact.expires_at.map(str::to_owned),
+        }
+    }
+}
+
+impl<'a> From<&'a UsageFact> for wire::UsageFact<'a> {
+    fn from(fact: &'a UsageFact) -> Self {
+        Self {
+            unit: &fact.unit,
+            quantity_bits: fact.quantity.bits(),
+            source: fact.source.number(),
+            complete: fact.complete,
+        }
+    }
+}
+
+impl TryFrom<wire::UsageFact<'_>> for UsageFact {
+    type Error = BodyError;
+
+    fn try_from(fact: wire::UsageFact<'_>) -> Result<Self, BodyError> {
+        Ok(Self {
+            unit: fact.unit.to_owned(),
+            quantity: Quantity::from_bits(fact.quantity_bits).ok_or(BodyError::InvalidValue)?,
+            source: UsageSource::from_number(fact.source).ok_or(BodyError::UnknownNumber)?,
+            complete: fact.complete,
+        })
+    }
+}
+
+impl From<&Created> for wire::Created {
+    fn from(created: &Created) -> Self {
+        Self {
+            created_at_ms: created.created_at.0,
+            identity: created
+                .identity
+                .map(|Identity { key_hash, fingerprint }| wire::Identity { key_hash, fingerprint }),
+        }
+    }
+}
+
+impl From<wire::Created> for Created {
+    fn from(created: wire::Created) -> Self {
+        Self {
+            created_at: Timestamp(created.created_at_ms),
+            identity: created
+                .identity
+                .map(|wire::Identity { key_hash, fingerprint }| Identity { key_hash, fingerprint }),
+        }
+    }
+}
+
+impl<'a> From<&'a MaterializedResult> for wire::MaterializedResult<'a> {
+    fn from(result: &'a MaterializedResult) -> Self {
+        Self {
+            rule_version: result.rule_version,
+            status: result.status.number(),
+            bytes: result.bytes,
+            sha256: result.sha256,
+            text: result.text.as_deref(),
+        }
+    }
+}
+
+pub(super) fn materialized_result(
+    result: &wire::MaterializedResult<'_>,
+) -> Result<MaterializedResult, BodyError> {
+    let result = MaterializedResult {
+        rule_version: result.rule_version,
+        status: Status::from_number(result.status).ok_or(BodyError::UnknownNumber)?,
+        bytes: result.bytes,
+        sha256: result.sha256,
+        text: result.text.map(str::to_owned),
+    };
+    if result.is_consistent() { Ok(result) } else { Err(BodyError::InvalidValue) }
+}
+
+pub(super) fn progress(progress: &wire::Progress) -> Result<EventBody, BodyError> {
+    Ok(EventBody::Progress {
+        phase: Phase::from_number(progress.phase).ok_or(BodyError::UnknownNumber)?,
+        progress: match progress.progress_bits {
+            None => None,
+            Some(bits) => Some(ProgressNumber::from_bits(bits).ok_or(BodyError::InvalidValue)?),
+        },
+    })
+}
+
+pub(super) fn output_result(output: wire::OutputResult<'_>) -> Result<EventBody, BodyError> {
+    Ok(EventBody::OutputResult {
+        result: JsonText::new(output.result).map_err(|_| BodyError::InvalidValue)?,
+        artifacts: output.artifacts.map(|artifacts| artifacts.into_iter().map(Into::into).collect()),
+    })
+}
+
+pub(super) fn usage_reported(usage: wire::UsageReported<'_>) -> Result<EventBody, BodyError> {
+    let facts = usage.facts.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?;
+    Ok(EventBody::UsageReported { facts })
+}
+
+pub(super) fn failed(failed: wire::Failed<'_>) -> Result<EventBody, BodyError> {
+    let cancelled = match Status::from_number(failed.status).ok_or(BodyError::UnknownNumber)? {
+        Status::Failed => false,
+        Status::Cancelled => true,
+        Status::Accepted | Status::Routing | Status::Running | Status::Succeeded => {
+            return Err(BodyError::InvalidValue);
+        }
+    };
+    Ok(EventBody::Failed { error: failed.error.try_into()?, cancelled })
+}

@@ -1,0 +1,91 @@
+//! The canonical text of a number.
+//!
+//! Owns the rule that equal decimal values have one text and different values never share one. Where a double holds
+//! the literal's value exactly enough that ECMAScript would print the same decimal value, the text is ECMAScript's;
+//! elsewhere it is the literal's own digits in the same layout. Since ECMAScript prints normalised digits too, both
+//! cases are one: lay out the literal's normalised digits. Must never convert digits through a float.
+
+use super::CanonicalError;
+
+/// Largest decimal exponent, either way, of a number that is not zero. Far beyond a double above, and far below it
+/// only to keep the arithmetic on places exact.
+const EXPONENT_MAX: i64 = 1_000_000_000;
+
+/// Appends the canonical text of a literal that is a JSON number.
+pub(super) fn put_canonical(out: &mut String, literal: &str) -> Result<(), CanonicalError> {
+    let (negative, unsigned) = match literal.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, literal),
+    };
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole, fraction].concat();
+    let leading_zeros = digits.len() - digits.trim_start_matches('0').len();
+    let significant = digits.trim_matches('0');
+    if significant.is_empty() {
+        out.push('0');
+        return Ok(());
+    }
+    if !literal.parse::<f64>().is_ok_and(f64::is_finite) {
+        return Err(CanonicalError::NumberRange);
+    }
+    // Digits before the decimal point when the first significant digit leads: 1 for `1.5`, 0 for `0.15`.
+    let point = exponent_value(exponent)? + places(whole.len())? - places(leading_zeros)?;
+    if negative {
+        out.push('-');
+    }
+    put_layout(out, significant, point)
+}
+
+/// The layout of ECMAScript's Number::toString for the digits k and the exponent n.
+fn put_layout(out: &mut String, digits: &str, point: i64) -> Result<(), CanonicalError> {
+    let count = places(digits.len())?;
+    if (1..=21).contains(&point) {
+        if count <= point {
+            out.push_str(digits);
+            out.extend(core::iter::repeat_n('0', usize::try_from(point - count).unwrap_or(0)));
+        } else {
+            let (whole, fraction) = digits.split_at(usize::try_from(point).unwrap_or(0));
+            out.push_str(whole);
+            out.push('.');
+            out.push_str(fraction);
+        }
+    } else if (-5..=0).contains(&point) {
+        out.push_str("0.");
+        out.extend(core::iter::repeat_n('0', usize::try_from(-point).unwrap_or(0)));
+        out.push_str(digits);
+    } else {
+        let (first, others) = digits.split_at(1);
+        out.push_str(first);
+        if !others.is_empty() {
+            out.push('.');
+            out.push_str(others);
+        }
+        out.push_str(if point > 0 { "e+" } else { "e-" });
+        out.push_str(&(point - 1).unsigned_abs().to_string());
+    }
+    Ok(())
+}
+
+/// The value of an exponent's text. An exponent too long to read is beyond every bound.
+fn exponent_value(exponent: Option<&str>) -> Result<i64, CanonicalError> {
+    let Some(text) = exponent else { return Ok(0) };
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return Ok(0);
+    }
+    let value = digits.parse::<i64>().ok().filter(|value| *value <= EXPONENT_MAX);
+    let value = value.ok_or(CanonicalError::NumberRange)?;
+    Ok(if negative { -value } else { value })
+}
+
+fn places(count: usize) -> Result<i64, CanonicalError> {
+    i64::try_from(count).map_err(|_| CanonicalError::NumberRange)
+}
