@@ -41,8 +41,8 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     /// Takes the exclusive lock of the data directory without waiting. `Contended` if somebody holds it.
     fn lock(&self) -> Result<Box<dyn DiskLock>>;
 
-    /// Whether somebody else holds the exclusive lock just now. Never blocks a writer that is starting for
-    /// longer than the call.
+    /// Whether anybody holds the exclusive lock just now, this process included. Never blocks a writer that is
+    /// starting for longer than the call.
     fn is_locked(&self) -> Result<bool>;
 
     /// Fails with `Unsafe` when the path no longer leads to the directory that was opened (moved, replaced,
@@ -87,14 +87,14 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
 pub trait LogFile: Send + Sync + std::fmt::Debug {
     fn length(&self) -> Result<u64>;
 
-    /// Reads up to `buf.len()` bytes; fewer only at the end of the file.
+    /// One read call. May read fewer bytes than asked for; 0 means the end of the file. [`crate::io`] has the loops.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize>;
 
     /// One write call. May write fewer bytes than given.
     fn write_at(&self, buf: &[u8], offset: u64) -> Result<usize>;
 
-    /// One write call that is durable when it returns (RWF_DSYNC). On a handle of `open_direct`, `buf`'s address,
-    /// length and `offset` are multiples of [`crate::DIRECT_ALIGN`].
+    /// One write call that is durable when it returns (RWF_DSYNC); may write fewer bytes than given. On a
+    /// handle of `open_direct`, `buf`'s address, length and `offset` are multiples of [`crate::DIRECT_ALIGN`].
     fn write_durable_at(&self, buf: &[u8], offset: u64) -> Result<usize>;
 
     /// fdatasync.
@@ -111,7 +111,7 @@ pub trait LogFile: Send + Sync + std::fmt::Debug {
 
     /// Reads the whole range from the device rather than the page cache where that is possible, so that what a
     /// failed earlier writer left only in memory is not taken for durable. Returns whether the device was read
-    /// (`false`: the cache was judged).
+    /// (`false`: the cache was judged). `ShortRead` if the file ends inside the range.
     fn read_uncached(&self, buf: &mut [u8], offset: u64) -> Result<bool>;
 
     /// Closes this handle and reports what close said. Later calls on the handle fail.

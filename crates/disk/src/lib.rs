@@ -3,12 +3,16 @@
 //! Product code above this crate reaches files, time and randomness only through the traits here, so that the
 //! simulated disk can stand in for the kernel in every crash test. Nothing here knows what the bytes mean.
 
+mod aligned;
 mod clock;
 mod disk;
 mod entropy;
 mod error;
+pub mod io;
 mod name;
+pub mod real;
 
+pub use aligned::{AlignedBuf, DIRECT_ALIGN};
 pub use clock::Clock;
 pub use disk::{Disk, DiskLock, Entry, FileKind, LogFile, Space};
 pub use entropy::{Entropy, EntropyError};

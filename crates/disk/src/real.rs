@@ -1,0 +1,22 @@
+//! The host itself: files, clock and randomness of a Linux system.
+//!
+//! Owns every system call of the product. Must never retry one, and must never reach a file of the data
+//! directory by a path: all access is relative to directories opened once.
+
+mod close;
+mod directory;
+mod errno;
+mod file;
+mod file_system;
+mod host;
+mod lock;
+mod outside;
+mod uncached;
+
+pub use directory::{OpenOptions, RealDisk};
+pub use file_system::Warning;
+pub use host::{RealClock, RealEntropy};
+pub use outside::{FileContent, create_secret_file, read_fd, read_file};
+
+#[cfg(test)]
+mod tests;

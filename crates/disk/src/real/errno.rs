@@ -1,0 +1,60 @@
+//! Error numbers to error kinds: the one place.
+
+use rustix::io::Errno;
+
+use crate::{DiskError, ErrorKind, Name, Operation};
+
+pub(super) fn failed(op: Operation, errno: Errno, file: Option<&Name>) -> DiskError {
+    DiskError { errno: Some(errno.raw_os_error()), ..DiskError::new(op, kind(errno), file) }
+}
+
+pub(super) fn failed_io(op: Operation, error: &std::io::Error, file: Option<&Name>) -> DiskError {
+    match Errno::from_io_error(error) {
+        Some(errno) => failed(op, errno, file),
+        None => DiskError::new(op, ErrorKind::Io, file),
+    }
+}
+
+pub(super) fn refused(op: Operation, detail: &'static str, file: Option<&Name>) -> DiskError {
+    DiskError { detail: Some(detail), ..DiskError::new(op, ErrorKind::Unsafe, file) }
+}
+
+fn kind(errno: Errno) -> ErrorKind {
+    match errno {
+        Errno::NOENT => ErrorKind::NotFound,
+        Errno::EXIST => ErrorKind::AlreadyExists,
+        Errno::ACCESS | Errno::PERM => ErrorKind::PermissionDenied,
+        Errno::NOSPC | Errno::DQUOT => ErrorKind::Full,
+        Errno::MFILE | Errno::NFILE => ErrorKind::Descriptors,
+        Errno::ROFS => ErrorKind::ReadOnly,
+        Errno::INTR => ErrorKind::Interrupted,
+        // What opening a link, a directory or a device as a file, or a file as a directory, says.
+        Errno::LOOP | Errno::NOTDIR | Errno::ISDIR | Errno::NXIO => ErrorKind::Unsafe,
+        Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS => ErrorKind::Unsupported,
+        _ => ErrorKind::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_follow_the_number() {
+        let cases = [
+            (Errno::NOSPC, ErrorKind::Full),
+            (Errno::DQUOT, ErrorKind::Full),
+            (Errno::MFILE, ErrorKind::Descriptors),
+            (Errno::NFILE, ErrorKind::Descriptors),
+            (Errno::ROFS, ErrorKind::ReadOnly),
+            (Errno::INTR, ErrorKind::Interrupted),
+            (Errno::LOOP, ErrorKind::Unsafe),
+            (Errno::IO, ErrorKind::Io),
+            (Errno::NOMEM, ErrorKind::Io),
+        ];
+        for (errno, expected) in cases {
+            let error = failed(Operation::Write, errno, None);
+            assert_eq!((error.kind, error.errno), (expected, Some(errno.raw_os_error())));
+        }
+    }
+}

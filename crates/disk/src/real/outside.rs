@@ -1,0 +1,141 @@
+//! Files outside the data directory: key, credential and configuration files, and inherited descriptors.
+//!
+//! Owns their bounded reading and the durable creation of a secret. Paths here were chosen by the operator, so
+//! links are followed on reading; errors still never carry the path.
+
+use std::fmt;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdir, open, renameat_with};
+use rustix::io::{Errno, read};
+use rustix::process::geteuid;
+
+use super::errno::{failed, failed_io};
+use crate::{DiskError, ErrorKind, Operation};
+
+type Result<T> = std::result::Result<T, DiskError>;
+
+/// Bytes of a file and what a caller needs to judge whether it may trust them.
+pub struct FileContent {
+    pub bytes: Vec<u8>,
+    /// A regular file rather than a pipe, terminal or device.
+    pub regular: bool,
+    /// Permission bits, such as `0o600`.
+    pub mode: u32,
+    /// Owned by the user this process runs as.
+    pub ours: bool,
+}
+
+impl FileContent {
+    /// Whether group or others may do anything with it.
+    pub fn open_to_others(&self) -> bool {
+        self.mode & 0o077 != 0
+    }
+}
+
+impl fmt::Debug for FileContent {
+    /// Without the bytes: they may be a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FileContent { bytes, regular, mode, ours } = self;
+        let mut shape = f.debug_struct("FileContent");
+        shape
+            .field("len", &bytes.len())
+            .field("regular", regular)
+            .field("mode", mode)
+            .field("ours", ours)
+            .finish()
+    }
+}
+
+/// Reads a whole file, at most `max_bytes`. The buffer is allocated once, so that wiping it wipes every copy.
+///
+/// # Errors
+/// `Unsupported` with a detail if there is more; otherwise what the system said.
+pub fn read_file(path: &Path, max_bytes: usize) -> Result<FileContent> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = open(path, flags, Mode::empty()).map_err(|errno| failed(Operation::Open, errno, None))?;
+    content(&file, max_bytes)
+}
+
+/// Reads an inherited descriptor to its end, at most `max_bytes`. Descriptor 0 is standard input; others are
+/// opened anew through `/proc`, which needs the right to open what they lead to.
+///
+/// # Errors
+/// As [`read_file`]; `NotFound` if there is no such descriptor.
+pub fn read_fd(descriptor: u32, max_bytes: usize) -> Result<FileContent> {
+    if descriptor == 0 {
+        return content(std::io::stdin(), max_bytes);
+    }
+    read_file(Path::new(&format!("/proc/self/fd/{descriptor}")), max_bytes)
+}
+
+fn content(file: impl std::os::fd::AsFd, max_bytes: usize) -> Result<FileContent> {
+    let stat = fstat(&file).map_err(|errno| failed(Operation::Stat, errno, None))?;
+    // One byte more than allowed tells a full file from an overlong one. A regular file needs no more than it has.
+    let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let length = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+    let room = if regular { length.min(max_bytes) } else { max_bytes };
+    let mut bytes = vec![0; room.saturating_add(1)];
+    let mut done = 0;
+    while done < bytes.len() {
+        match read(&file, &mut bytes[done..]) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(Operation::Read, errno, None)),
+        }
+    }
+    if done > room {
+        let error = DiskError::new(Operation::Read, ErrorKind::Unsupported, None);
+        return Err(DiskError { detail: Some("there is more than may be read"), ..error });
+    }
+    bytes.truncate(done);
+    let mode = Mode::from_raw_mode(stat.st_mode).bits();
+    Ok(FileContent { bytes, regular, mode, ours: stat.st_uid == geteuid().as_raw() })
+}
+
+/// Creates a file (0600) that must not exist, complete and durable, with what is missing of the directories
+/// above it (0700). Bytes and sync come before the name, so that a crash never leaves half a key under it.
+///
+/// # Errors
+/// `AlreadyExists` if there is anything under that name; nothing was changed then.
+pub fn create_secret_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let fail = |error: std::io::Error| failed_io(Operation::Create, &error, None);
+    let path = std::path::absolute(path).map_err(fail)?;
+    let parent = path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
+    make_directories(parent)?;
+    // 0600 and never an existing file, both by tempfile's own doing; removed again unless renamed.
+    let mut temporary = tempfile::Builder::new().prefix(".sealog-").tempfile_in(parent).map_err(fail)?;
+    temporary.write_all(bytes).map_err(fail)?;
+    fsync(temporary.as_file()).map_err(|errno| failed(Operation::Sync, errno, None))?;
+    match renameat_with(CWD, temporary.path(), CWD, &path, RenameFlags::NOREPLACE) {
+        // The name is gone; there is nothing left to clean up.
+        Ok(()) => temporary.disable_cleanup(true),
+        Err(errno) => return Err(failed(Operation::Create, errno, None)),
+    }
+    sync_directory(parent)
+}
+
+/// Makes a directory (0700) and what is missing above it; each new entry is durable on return.
+pub(super) fn make_directories(path: &Path) -> Result<()> {
+    match mkdir(path, Mode::RWXU) {
+        Ok(()) => path.parent().map_or(Ok(()), sync_directory),
+        Err(Errno::EXIST) => Ok(()),
+        Err(Errno::NOENT) => {
+            let parent = path.parent().ok_or_else(|| failed(Operation::Create, Errno::NOENT, None))?;
+            make_directories(parent)?;
+            mkdir(path, Mode::RWXU).map_err(|errno| failed(Operation::Create, errno, None))?;
+            sync_directory(parent)
+        }
+        Err(errno) => Err(failed(Operation::Create, errno, None)),
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory: OwnedFd =
+        open(path, flags, Mode::empty()).map_err(|errno| failed(Operation::SyncDirectory, errno, None))?;
+    fsync(&directory).map_err(|errno| failed(Operation::SyncDirectory, errno, None))
+}
