@@ -1,1 +1,3 @@
 //! What Sealog's tests share: crash campaigns, scripted upstreams, fuzz bodies.
+
+pub mod upstream;

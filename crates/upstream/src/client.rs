@@ -1,0 +1,165 @@
+//! One request to one origin: no redirects, no retries, no proxy, a bound on every wait.
+//!
+//! reqwest would resend requests by itself, follow redirects and obey proxy variables; all three are switched off
+//! here and nowhere else is a client built. There is deliberately no timeout over a whole stream: an answer may
+//! take as long as its execution's deadline, only silence is bounded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use rustls::crypto::ring;
+use rustls_platform_verifier::Verifier;
+use sealog_execution::AbortSignal;
+
+use crate::{BaseUrl, Endpoint, Response, UpstreamError};
+
+/// How long each stage may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Name resolution, TCP and TLS together.
+    pub connect: Duration,
+    /// From the call to the response head. Some servers send it only with the first token, so it also covers
+    /// queueing and reading the prompt.
+    pub head: Duration,
+    /// Between two pieces of the body.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            connect: Duration::from_secs(10),
+            head: Duration::from_secs(300),
+            idle: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Why no client could be built. No detail: the causes are local and go to tracing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    #[error("this machine offers no usable root certificates")]
+    NoRootCertificates,
+    #[error("the HTTP client could not be set up")]
+    Setup,
+}
+
+/// Servers commonly close an idle connection after five seconds; leaving first keeps a request from meeting the
+/// close half way, which could not be told from a lost answer.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+const USER_AGENT: &str = concat!("sealog/", env!("CARGO_PKG_VERSION"));
+
+/// A client for one upstream.
+#[derive(Clone, Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    timeouts: Timeouts,
+}
+
+/// A POST with a JSON body. Not `Debug`: the headers hold a credential, the body a caller's content.
+#[expect(missing_debug_implementations, reason = "holds a credential and a caller's content")]
+pub struct Post {
+    pub endpoint: Endpoint,
+    /// The media type that is asked for.
+    pub accept: &'static str,
+    /// Credentials and vendor headers; their values are marked sensitive by whoever made them.
+    pub headers: HeaderMap<HeaderValue>,
+    pub body: Vec<u8>,
+}
+
+impl Post {
+    pub fn new(endpoint: Endpoint, accept: &'static str, body: Vec<u8>) -> Post {
+        Post { endpoint, accept, headers: HeaderMap::new(), body }
+    }
+
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Post {
+        self.headers.insert(name, value);
+        self
+    }
+}
+
+impl Client {
+    /// # Errors
+    /// [`ClientError::NoRootCertificates`] for an https base on a machine without trusted roots.
+    pub fn new(base: &BaseUrl, timeouts: Timeouts) -> Result<Client, ClientError> {
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls(base)?)
+            .https_only(base.is_https())
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(timeouts.connect)
+            .pool_idle_timeout(POOL_IDLE)
+            .user_agent(USER_AGENT)
+            .build()
+            .map_err(|error| {
+                tracing::debug!(error = %error, "no HTTP client");
+                ClientError::Setup
+            })?;
+        Ok(Client { http, timeouts })
+    }
+
+    /// Sends the request once and waits for the response head. Nothing is sent when `abort` is already set;
+    /// when it fires, or when the future is dropped, the connection of the request is closed.
+    ///
+    /// # Errors
+    /// Everything but a 2xx head. The body of a refusal is dropped unread: its connection is closed, not drained.
+    pub async fn post(&self, post: Post, abort: &AbortSignal) -> Result<Response, UpstreamError> {
+        let request = self
+            .http
+            .post(post.endpoint.url().clone())
+            .headers(post.headers)
+            .header(ACCEPT, HeaderValue::from_static(post.accept))
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .body(post.body);
+        let answer = tokio::select! {
+            biased;
+            () = abort.cancelled() => return Err(UpstreamError::Aborted),
+            answer = tokio::time::timeout(self.timeouts.head, request.send()) => answer,
+        };
+        let response = match answer {
+            Err(_elapsed) => return Err(UpstreamError::NoAnswer),
+            Ok(Err(error)) => return Err(transport(&error)),
+            Ok(Ok(response)) => response,
+        };
+        match response.status().as_u16() {
+            200..=299 => Ok(Response::new(response, abort.clone(), self.timeouts.idle)),
+            status @ 300..=399 => Err(UpstreamError::Redirect(status)),
+            status => Err(UpstreamError::Status(status)),
+        }
+    }
+}
+
+/// Before a response head: either no connection came about, or it ended after the request.
+fn transport(error: &reqwest::Error) -> UpstreamError {
+    tracing::debug!(connect = error.is_connect(), timeout = error.is_timeout(), "upstream call failed");
+    if error.is_connect() { UpstreamError::Unreachable } else { UpstreamError::BrokenBeforeAnswer }
+}
+
+/// TLS 1.2 and 1.3 over ring, handed in ready: with no provider named, rustls takes whatever the process
+/// installed, and panics if two are linked.
+fn tls(base: &BaseUrl) -> Result<rustls::ClientConfig, ClientError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|_| ClientError::Setup)?;
+    // A plain-HTTP base never opens TLS, so it must work on a machine without any root certificate.
+    let mut config = if base.is_https() {
+        let verifier = Verifier::new(provider).map_err(|error| {
+            tracing::debug!(error = %error, "no root certificates");
+            ClientError::NoRootCertificates
+        })?;
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
+    } else {
+        builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests;
