@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use crate::cargo::cargo;
-use crate::process::{Tally, run, run_tests};
+use crate::process::{run, run_tests};
 use crate::steps::Report;
 use crate::workspace::Workspace;
 
@@ -18,17 +18,18 @@ pub fn step(workspace: &Workspace) -> Result<Report> {
     if targets.is_empty() {
         bail!("no test target asks for the feature `{FEATURE}`");
     }
-    // The process tests start the binaries that this builds; `cargo test` of another package would leave old ones.
+    // The process tests start the binaries that this builds, with the features they ship with.
     run(cargo(workspace).args(["build", "--locked", "--package", "sealog", "--package", "crashbox"]))?;
-    let mut tests = Tally::default();
+    // The whole workspace is selected so that nothing is compiled again after the step `test`.
+    let mut command = cargo(workspace);
+    command.args(["test", "--workspace", "--locked"]);
     for (package, names) in &targets {
-        let mut command = cargo(workspace);
-        command.args(["test", "--locked", "--package", package, "--features", FEATURE]);
+        command.arg("--features").arg(format!("{package}/{FEATURE}"));
         for name in names {
             command.args(["--test", name]);
         }
-        tests += run_tests(&mut command)?;
     }
+    let tests = run_tests(&mut command)?;
     Ok(Report { note: format!("{} tests passed", tests.passed), tests })
 }
 
