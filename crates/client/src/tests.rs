@@ -1,0 +1,73 @@
+use crate::script::{json, node};
+use crate::{ClientError, Outcome};
+
+const ACCEPTED: &str = r#"{"execution_id":"e","status":"accepted","created_at":"2026-01-01T00:00:00.000Z","idempotent_replay":false}"#;
+
+#[tokio::test]
+async fn a_submission_is_one_request_with_its_key() {
+    let (client, serving) = node(vec![json("202 Accepted", ACCEPTED)]).await;
+    let submission = client.submit(br#"{"ability":"a"}"#, Some("key")).await.unwrap();
+    assert_eq!((submission.execution_id.as_str(), submission.idempotent_replay), ("e", false));
+    let requests = serving.await.unwrap();
+    let (head, body) = requests[0].split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /v1/executions HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("\r\ncontent-type: application/json\r\n"), "{head}");
+    assert!(head.contains("\r\nidempotency-key: key"), "{head}");
+    assert_eq!(body, r#"{"ability":"a"}"#);
+}
+
+#[tokio::test]
+async fn a_refused_submission_keeps_the_nodes_words() {
+    let body = r#"{"error":{"code":"queue_full","message":"Full","retryable":true}}"#;
+    let (client, _serving) = node(vec![json("503 Service Unavailable", body)]).await;
+    let error = client.submit(b"{}", None).await.unwrap_err();
+    assert!(!error.may_have_taken_effect());
+    let ClientError::Api(failure) = error else { panic!("{error:?}") };
+    assert_eq!((failure.status, failure.code.as_str(), failure.retryable), (503, "queue_full", true));
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_error_and_a_lost_answer_is_uncertain() {
+    let redirect =
+        "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://elsewhere/\r\ncontent-length: 0\r\n\r\n";
+    let (client, _serving) = node(vec![redirect.to_owned()]).await;
+    let error = client.submit(b"{}", None).await.unwrap_err();
+    assert!(matches!(&error, ClientError::Api(failure) if failure.status == 307), "{error:?}");
+
+    let (client, _serving) = node(vec![String::new()]).await;
+    let error = client.submit(b"{}", None).await.unwrap_err();
+    assert!(matches!(error, ClientError::Transport(_)) && error.may_have_taken_effect());
+}
+
+#[tokio::test]
+async fn a_key_that_would_split_the_head_is_refused_here() {
+    let (client, serving) = node(vec![]).await;
+    let error = client.submit(b"{}", Some("a\r\nb: c")).await.unwrap_err();
+    assert!(matches!(error, ClientError::BadArgument(_)) && !error.may_have_taken_effect());
+    serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn looking_and_cancelling() {
+    let snapshot = r#"{"execution_id":"e","status":"running","last_sequence":3,"usage":[]}"#;
+    let (client, serving) = node(vec![
+        json("200 OK", snapshot),
+        json("404 Not Found", "{}"),
+        json("409 Conflict", r#"{"status":"failed","error":{}}"#),
+        json("200 OK", r#"{"execution_id":"e"}"#),
+        json("202 Accepted", r#"{"status":"cancellation_requested"}"#),
+        json("404 Not Found", r#"{"status":"not_found"}"#),
+    ])
+    .await;
+    let known = client.snapshot("e").await.unwrap().unwrap();
+    assert_eq!((known.status.as_str(), known.last_sequence, known.json.as_str()), ("running", 3, snapshot));
+    assert!(client.snapshot("e").await.unwrap().is_none());
+    let unfinished = client.result("e").await.unwrap().unwrap();
+    assert!(matches!(unfinished, Outcome::Unfinished { status, .. } if status == "failed"));
+    let done = client.result("e").await.unwrap().unwrap();
+    assert_eq!(done, Outcome::Succeeded { json: r#"{"execution_id":"e"}"#.to_owned() });
+    assert!(client.cancel("e").await.unwrap());
+    assert!(!client.cancel("e").await.unwrap());
+    let requests = serving.await.unwrap();
+    assert!(requests[4].starts_with("POST /v1/executions/e/cancel HTTP/1.1\r\n"));
+}
