@@ -188,3 +188,6 @@ impl Writer for Equal<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

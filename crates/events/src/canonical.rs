@@ -53,3 +53,6 @@ pub fn fingerprint(text: &[u8]) -> Result<[u8; 32], CanonicalError> {
 pub fn key_hash(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }
+
+#[cfg(test)]
+mod tests;

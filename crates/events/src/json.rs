@@ -307,3 +307,6 @@ pub fn status_json(status: Status, error: Option<&ErrorFact>) -> String {
     out.put("}");
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -173,3 +173,6 @@ impl<'de> Visitor<'de> for Check {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,8 @@
 //! What other crates may rely on: a value that [`body::encode`] accepts is bounded, decodes to itself, renders to one
 //! line of JSON that every client accepts, and a body that [`body::decode`] accepts was made by [`body::encode`].
 
+#[cfg(test)]
+mod arbitrary;
 pub mod body;
 pub mod canonical;
 mod event;

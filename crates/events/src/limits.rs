@@ -197,3 +197,6 @@ fn split_text(text: &str, json_bytes_max: usize) -> impl Iterator<Item = &str> {
         Some(piece)
     })
 }
+
+#[cfg(test)]
+mod tests;

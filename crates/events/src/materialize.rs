@@ -197,3 +197,6 @@ pub fn materialize<'a>(
     }
     materializer.into_snapshot()
 }
+
+#[cfg(test)]
+mod tests;

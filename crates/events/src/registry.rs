@@ -142,3 +142,6 @@ closed_set! {
         2 Runtime "runtime",
     }
 }
+
+#[cfg(test)]
+mod tests;

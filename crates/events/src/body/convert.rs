@@ -3,6 +3,7 @@
 //! Every match on a number ends in an error; must never fill in a default.
 
 use super::{BodyError, wire};
+use crate::limits::{self, Unproducible};
 use crate::{
     Artifact, Created, ErrorFact, EventBody, Identity, JsonText, MaterializedResult, Outcome, Phase,
     PortableCode, ProgressNumber, Quantity, Status, Target, Timestamp, UsageFact, UsageSource,
@@ -153,13 +154,20 @@ pub(super) fn progress(progress: &wire::Progress) -> Result<EventBody, BodyError
 }
 
 pub(super) fn output_result(output: wire::OutputResult<'_>) -> Result<EventBody, BodyError> {
+    check_count(output.artifacts.as_deref().unwrap_or_default())?;
     Ok(EventBody::OutputResult {
         result: JsonText::new(output.result).map_err(|_| BodyError::InvalidValue)?,
         artifacts: output.artifacts.map(|artifacts| artifacts.into_iter().map(Into::into).collect()),
     })
 }
 
+/// Before the items are copied: a list that is refused anyway must not cost memory first.
+fn check_count<T>(items: &[T]) -> Result<(), BodyError> {
+    if items.len() > limits::LIST_ITEMS_MAX { Err(Unproducible::TooManyItems.into()) } else { Ok(()) }
+}
+
 pub(super) fn usage_reported(usage: wire::UsageReported<'_>) -> Result<EventBody, BodyError> {
+    check_count(&usage.facts)?;
     let facts = usage.facts.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?;
     Ok(EventBody::UsageReported { facts })
 }

@@ -37,37 +37,39 @@ pub(super) fn put_canonical(out: &mut String, literal: &str) -> Result<(), Canon
     if negative {
         out.push('-');
     }
-    put_layout(out, significant, point)
+    put_layout(out, significant, point);
+    Ok(())
 }
 
 /// The layout of ECMAScript's Number::toString for the digits k and the exponent n.
-fn put_layout(out: &mut String, digits: &str, point: i64) -> Result<(), CanonicalError> {
-    let count = places(digits.len())?;
-    if (1..=21).contains(&point) {
-        if count <= point {
+fn put_layout(out: &mut String, digits: &str, point: i64) {
+    match (usize::try_from(point), usize::try_from(-point)) {
+        (Ok(point @ 1..=21), _) if digits.len() <= point => {
             out.push_str(digits);
-            out.extend(core::iter::repeat_n('0', usize::try_from(point - count).unwrap_or(0)));
-        } else {
-            let (whole, fraction) = digits.split_at(usize::try_from(point).unwrap_or(0));
+            out.extend(core::iter::repeat_n('0', point - digits.len()));
+        }
+        (Ok(point @ 1..=21), _) => {
+            let (whole, fraction) = digits.split_at(point);
             out.push_str(whole);
             out.push('.');
             out.push_str(fraction);
         }
-    } else if (-5..=0).contains(&point) {
-        out.push_str("0.");
-        out.extend(core::iter::repeat_n('0', usize::try_from(-point).unwrap_or(0)));
-        out.push_str(digits);
-    } else {
-        let (first, others) = digits.split_at(1);
-        out.push_str(first);
-        if !others.is_empty() {
-            out.push('.');
-            out.push_str(others);
+        (_, Ok(zeros @ 0..=5)) => {
+            out.push_str("0.");
+            out.extend(core::iter::repeat_n('0', zeros));
+            out.push_str(digits);
         }
-        out.push_str(if point > 0 { "e+" } else { "e-" });
-        out.push_str(&(point - 1).unsigned_abs().to_string());
+        _ => {
+            let (first, others) = digits.split_at(1);
+            out.push_str(first);
+            if !others.is_empty() {
+                out.push('.');
+                out.push_str(others);
+            }
+            out.push_str(if point > 0 { "e+" } else { "e-" });
+            out.push_str(&(point - 1).unsigned_abs().to_string());
+        }
     }
-    Ok(())
 }
 
 /// The value of an exponent's text. An exponent too long to read is beyond every bound.
