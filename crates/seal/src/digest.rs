@@ -36,6 +36,12 @@ pub(crate) fn hkdf(salt: Option<&[u8]>, ikm: &[u8], info: &[&[u8]]) -> KeyBytes 
 /// A keyed HMAC-SHA256 with its two pads already absorbed; the state is wiped when dropped.
 pub(crate) struct KeyedMac(Hmac<Sha256>);
 
+// As in `aead`: the feature that wipes the hash states, of which a keyed MAC consists, is easily lost (JK-14).
+const _: fn() = || {
+    fn wiped_when_dropped<T: zeroize::ZeroizeOnDrop>() {}
+    wiped_when_dropped::<Sha256>();
+};
+
 impl KeyedMac {
     pub(crate) fn new(key: &[u8]) -> KeyedMac {
         KeyedMac(Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length"))

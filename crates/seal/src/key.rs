@@ -1,7 +1,7 @@
 //! The keys of one segment, and the MAC key of files outside segments. Every secret is wiped when dropped; none is
 //! printed, compared in variable time or handed out as bytes.
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::aead::{self, index_nonce};
 use crate::digest::{KeyedMac, cut, equal, hkdf, sha256};
@@ -43,6 +43,8 @@ impl Drop for KeyBytes {
         self.0.zeroize();
     }
 }
+
+impl ZeroizeOnDrop for KeyBytes {}
 
 /// Redacted `Debug` for the key types.
 macro_rules! redacted {

@@ -24,6 +24,8 @@ mod secret;
 mod stretch;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(test)]
+mod tests;
 mod wrap;
 
 pub use digest::{chain, sha256};

@@ -124,3 +124,69 @@ impl WorkArea {
         Ok(WorkArea(Zeroizing::new(area)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{hex, test_params};
+
+    fn phrase() -> Passphrase {
+        Passphrase::from_bytes(b"correct horse").unwrap()
+    }
+
+    fn salt() -> [u8; 16] {
+        std::array::from_fn(|i| i as u8)
+    }
+
+    // JK-21: computed with another implementation.
+    #[test]
+    fn argon2id_known_answers() {
+        let key = stretch(&phrase(), &salt(), &SlotParams::FLOOR, &StretchBounds::PRODUCTION).unwrap();
+        let expected = hex("d00b90c40f918cf889780d7d3a9ec3c2b1719df87dc5e4d4d93ea6163db04e17");
+        assert_eq!(key.bytes().as_slice(), expected);
+        let key = stretch(&phrase(), &salt(), &test_params(), &StretchBounds::TESTING).unwrap();
+        let expected = hex("3bfa796a86260b73457e1290b51695931a17e266f601d0fb45563e282fb6865b");
+        assert_eq!(key.bytes().as_slice(), expected);
+    }
+
+    // JK-22
+    #[test]
+    fn parameters_outside_the_bounds_are_refused_before_work() {
+        assert_eq!(SlotParams::new(64 << 10, 3, 4), Some(SlotParams::DEFAULT));
+        for (memory_kib, passes, lanes) in [(19_456, 2, 1), (1_048_576, 16, 8)] {
+            assert!(SlotParams::new(memory_kib, passes, lanes).is_some());
+        }
+        let outside = [
+            (19_455, 2, 1),
+            (19_456, 1, 1),
+            (19_456, 2, 0),
+            (1_048_577, 16, 8),
+            (1_048_576, 17, 8),
+            (1_048_576, 16, 9),
+            (u32::MAX, u32::MAX, u32::MAX),
+            (0, 0, 0),
+        ];
+        for (memory_kib, passes, lanes) in outside {
+            assert_eq!(SlotParams::new(memory_kib, passes, lanes), None);
+            let params = SlotParams::stored(memory_kib, passes, lanes);
+            let refused = stretch(&phrase(), &salt(), &params, &StretchBounds::PRODUCTION);
+            assert_eq!(refused.map(|_| ()), Err(StretchError::BadParameters));
+        }
+        let refused = stretch(&phrase(), &salt(), &test_params(), &StretchBounds::PRODUCTION);
+        assert_eq!(refused.map(|_| ()), Err(StretchError::BadParameters), "test costs do not leak");
+    }
+
+    // JK-23
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        assert_eq!(WorkArea::new(usize::MAX / 2048).map(|_| ()), Err(StretchError::OutOfMemory));
+    }
+
+    // JK-14: the owners of secrets wipe when dropped; a type that stopped doing so would not compile here.
+    #[test]
+    fn the_work_area_wipes() {
+        fn wipes<T: zeroize::ZeroizeOnDrop>(_: &T) {}
+        wipes(&WorkArea::new(8).unwrap().0);
+        wipes(&Zeroizing::new([0u8; 32]));
+    }
+}

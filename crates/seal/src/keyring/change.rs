@@ -3,9 +3,9 @@
 
 use zeroize::Zeroizing;
 
-use super::layout::{self, LIST_HEAD_BYTES, ROOT_BYTES, ROOT_KEYS_MAX, SLOT_BYTES, SLOTS_MAX, StoredSlot};
-use super::open::{STATE_ACTIVE, STATE_RETIRED, mac_key, try_slot};
-use super::{ChangeError, Keyring, KeyringError, NewSlot, Outline, SlotInfo, SlotKind, only_active};
+use super::layout::{self, LIST_HEAD_BYTES, ROOT_BYTES, ROOT_KEYS_MAX, SLOTS_MAX, StoredSlot};
+use super::open::{STATE_ACTIVE, STATE_RETIRED, SlotError, mac_key, try_slot};
+use super::{ChangeError, Keyring, NewSlot, Outline, SlotInfo, SlotKind, only_active};
 use crate::digest::sha256;
 use crate::ids::{KeyId, StoreId};
 use crate::key::KeyBytes;
@@ -19,7 +19,7 @@ use crate::wrap::{OneTime, wrap_key};
 /// Everything of the next generation but its bytes.
 struct Draft {
     outline: Outline,
-    records: Vec<[u8; SLOT_BYTES]>,
+    stored: Vec<StoredSlot>,
     key: KeyBytes,
     roots: Vec<RootKey>,
     bounds: StretchBounds,
@@ -51,7 +51,7 @@ impl Keyring {
         let outline = Outline { store_id, generation: 1, slots: Vec::new(), root_keys: 0 };
         let key = KeyBytes::random(random)?;
         let roots = vec![fresh_root(random)?];
-        let mut draft = Draft { outline, records: Vec::new(), key, roots, bounds };
+        let mut draft = Draft { outline, stored: Vec::new(), key, roots, bounds };
         for slot in slots {
             draft.add(slot, random)?;
         }
@@ -80,7 +80,7 @@ impl Keyring {
             return Err(ChangeError::LastSlot);
         }
         draft.outline.slots.remove(index);
-        draft.records.remove(index);
+        draft.stored.remove(index);
         draft.finish(random)
     }
 
@@ -99,15 +99,14 @@ impl Keyring {
         for name in drop {
             self.slot_index(name)?;
         }
-        let parsed = self.parsed()?;
         let mut draft = self.next()?;
         draft.outline.slots.clear();
-        draft.records.clear();
+        draft.stored.clear();
         draft.key = KeyBytes::random(random)?;
         draft.roots = Vec::with_capacity(self.roots.len() + 1);
         draft.roots.extend(self.roots.iter().map(|root| root.copy_as(RootState::Retired)));
         draft.roots.push(fresh_root(random)?);
-        for (info, stored) in self.outline.slots.iter().zip(&parsed) {
+        for (info, stored) in self.outline.slots.iter().zip(&self.stored) {
             if drop.contains(&info.name.as_str()) {
                 continue;
             }
@@ -118,7 +117,7 @@ impl Keyring {
             };
             draft.add(&NewSlot { name: &info.name, secret, params }, random)?;
         }
-        if draft.records.is_empty() {
+        if draft.stored.is_empty() {
             return Err(ChangeError::LastSlot);
         }
         draft.finish(random)
@@ -143,14 +142,6 @@ impl Keyring {
         self.outline.slots.iter().position(|slot| slot.name == name).ok_or(ChangeError::UnknownSlot)
     }
 
-    /// The stored form of the own slots.
-    fn parsed(&self) -> Result<Vec<StoredSlot>, ChangeError> {
-        // The bytes are the ones that were parsed or made before, so this fails only with them.
-        layout::parse(&self.bytes, Some(self.outline.store_id), &self.bounds)
-            .map(|parsed| parsed.slots)
-            .map_err(|_| ChangeError::BadParameters)
-    }
-
     fn secret_of<'s>(
         &self,
         info: &SlotInfo,
@@ -160,8 +151,8 @@ impl Keyring {
         for secret in secrets {
             match try_slot(&self.outline.store_id, stored, secret, &self.bounds) {
                 Ok(Some(_)) => return Ok(secret),
-                Err(KeyringError::OutOfMemory) => return Err(ChangeError::OutOfMemory),
-                Ok(None) | Err(_) => {}
+                Err(SlotError::Stretch(error)) => return Err(error.into()),
+                Ok(None) | Err(SlotError::Changed) => {}
             }
         }
         Err(ChangeError::SlotNotCovered { name: info.name.clone() })
@@ -172,7 +163,7 @@ impl Keyring {
         outline.generation = outline.generation.checked_add(1).ok_or(ChangeError::GenerationExhausted)?;
         Ok(Draft {
             outline,
-            records: self.records.clone(),
+            stored: self.stored.clone(),
             key: KeyBytes::copy_of(self.key.bytes()),
             roots: self.roots.iter().map(|root| root.copy_as(root.state)).collect(),
             bounds: self.bounds,
@@ -192,7 +183,7 @@ impl Draft {
         if self.outline.slots.iter().any(|earlier| earlier.name == slot.name) {
             return Err(ChangeError::DuplicateName);
         }
-        if self.records.len() == SLOTS_MAX {
+        if self.stored.len() == SLOTS_MAX {
             return Err(ChangeError::TooManySlots);
         }
         let (kind, stretch_salt, wrapping) = match slot.secret {
@@ -210,14 +201,14 @@ impl Draft {
             layout::slot_aad(&record, &salt, check).to_vec()
         });
         layout::put_wrap(&mut record, &wrapped);
-        self.records.push(record);
+        self.stored.push(StoredSlot { kind, stretch_salt, wrapped, record });
         self.outline.slots.push(SlotInfo { name: slot.name.to_owned(), kind });
         Ok(())
     }
 
     /// Seals the root key list under a fresh one-time key and closes the bytes with MAC and SHA-256.
     fn finish(mut self, random: &mut dyn RandomBytes) -> Result<Keyring, ChangeError> {
-        if self.records.is_empty() {
+        if self.stored.is_empty() {
             return Err(ChangeError::NoSlot);
         }
         if self.roots.len() > ROOT_KEYS_MAX {
@@ -226,15 +217,15 @@ impl Draft {
         self.outline.root_keys = self.roots.len();
         let active = only_active(&self.roots).ok_or(ChangeError::UnknownRootKey)?;
         let store_id = self.outline.store_id;
-        let total = layout::total_bytes(self.records.len(), self.roots.len());
+        let total = layout::total_bytes(self.stored.len(), self.roots.len());
         let mut bytes = Vec::with_capacity(total);
         bytes.extend_from_slice(&layout::fixed_part(
             &store_id,
             self.outline.generation,
-            self.records.len(),
+            self.stored.len(),
             self.roots.len(),
         ));
-        self.records.iter().for_each(|record| bytes.extend_from_slice(record));
+        self.stored.iter().for_each(|slot| bytes.extend_from_slice(&slot.record));
 
         let salt = draw(random)?;
         let once = OneTime::derive(&self.key, &layout::what(label::ROOT_LIST, &store_id), &salt);
@@ -251,8 +242,8 @@ impl Draft {
         bytes.extend_from_slice(&hash);
         debug_assert_eq!(bytes.len(), total);
         debug_assert_eq!(LIST_HEAD_BYTES, salt.len() + 32 + tag.len());
-        let Draft { outline, records, key, roots, bounds } = self;
-        Ok(Keyring { outline, records, key, roots, active, opened_slot: 0, bounds, bytes })
+        let Draft { outline, stored, key, roots, bounds } = self;
+        Ok(Keyring { outline, stored, key, roots, active, opened_slot: 0, bounds, bytes })
     }
 }
 

@@ -45,6 +45,7 @@ pub(super) struct Parsed<'a> {
     pub(super) mac: [u8; 32],
 }
 
+#[derive(Clone)]
 pub(super) struct StoredSlot {
     pub(super) kind: SlotKind,
     pub(super) stretch_salt: [u8; 16],
@@ -98,11 +99,11 @@ pub(super) fn parse<'a>(
     if bytes.len() < FIXED_BYTES {
         return damaged("length", bytes.len());
     }
-    if &bytes[0..8] != MAGIC {
-        return damaged("magic", 0);
-    }
     if crc32fast::hash(&bytes[..CRC_AT]).to_le_bytes() != bytes[CRC_AT..FIXED_BYTES] {
         return damaged("checksum of the fixed part", CRC_AT);
+    }
+    if &bytes[0..8] != MAGIC {
+        return damaged("magic", 0);
     }
     let version = u16_at(bytes, 8);
     if version != VERSION {

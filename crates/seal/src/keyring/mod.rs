@@ -63,7 +63,8 @@ pub struct Outline {
 /// An opened keyring. Holds its own encoded bytes, so that both copies on disk get the same ones.
 pub struct Keyring {
     outline: Outline,
-    records: Vec<[u8; layout::SLOT_BYTES]>,
+    /// The slots as stored; same order as `outline.slots`.
+    stored: Vec<layout::StoredSlot>,
     key: KeyBytes,
     roots: Vec<RootKey>,
     /// Index of the active root in `roots`; `open` and `change` establish that there is exactly one.

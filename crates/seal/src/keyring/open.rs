@@ -11,7 +11,7 @@ use crate::key::{KeyBytes, MacKey};
 use crate::label;
 use crate::root::{RootKey, RootState};
 use crate::secret::Secret;
-use crate::stretch::{StretchBounds, stretch};
+use crate::stretch::{StretchBounds, StretchError, stretch};
 use crate::wrap::{OneTime, Unopened, unwrap_key};
 
 pub(super) const STATE_ACTIVE: u8 = 1;
@@ -49,9 +49,16 @@ impl Keyring {
         }
         let roots = open_list(&key, &store_id, &parsed.list).ok_or(KeyringError::DamagedBehindSlot)?;
         let active = only_active(&roots).ok_or(KeyringError::DamagedBehindSlot)?;
-        let records = parsed.slots.iter().map(|slot| slot.record).collect();
-        let bytes = bytes.to_vec();
-        Ok(Keyring { outline: parsed.outline, records, key, roots, active, opened_slot, bounds, bytes })
+        Ok(Keyring {
+            outline: parsed.outline,
+            stored: parsed.slots,
+            key,
+            roots,
+            active,
+            opened_slot,
+            bounds,
+            bytes: bytes.to_vec(),
+        })
     }
 }
 
@@ -82,13 +89,35 @@ fn open_a_slot(
     Err(KeyringError::WrongKey)
 }
 
+/// Why a slot could not even be tried, or is not what was written.
+pub(super) enum SlotError {
+    Stretch(StretchError),
+    /// The check is the secret's, the tag is not.
+    Changed,
+}
+
+impl From<StretchError> for SlotError {
+    fn from(error: StretchError) -> SlotError {
+        SlotError::Stretch(error)
+    }
+}
+
+impl From<SlotError> for KeyringError {
+    fn from(error: SlotError) -> KeyringError {
+        match error {
+            SlotError::Stretch(error) => error.into(),
+            SlotError::Changed => KeyringError::DamagedBehindSlot,
+        }
+    }
+}
+
 /// `None` if the secret is not this slot's. An equal check with a bad tag is damage.
 pub(super) fn try_slot(
     store_id: &StoreId,
     slot: &StoredSlot,
     secret: &Secret,
     bounds: &StretchBounds,
-) -> Result<Option<KeyBytes>, KeyringError> {
+) -> Result<Option<KeyBytes>, SlotError> {
     let wrapping = match (slot.kind, secret) {
         (SlotKind::Raw, Secret::Raw(bytes)) => KeyBytes::copy_of(bytes),
         (SlotKind::Passphrase(params), Secret::Passphrase(passphrase)) => {
@@ -103,7 +132,7 @@ pub(super) fn try_slot(
     match unwrap_key(&wrapping, &what, &slot.wrapped, &aad) {
         Ok(key) => Ok(Some(key)),
         Err(Unopened::OtherKey) => Ok(None),
-        Err(Unopened::Changed) => Err(KeyringError::DamagedBehindSlot),
+        Err(Unopened::Changed) => Err(SlotError::Changed),
     }
 }
 
