@@ -6,6 +6,7 @@
 mod clauses;
 mod headings;
 mod lengths;
+mod links;
 mod places;
 mod source;
 mod verbs;
@@ -46,8 +47,15 @@ impl fmt::Display for Finding {
 /// A rule sees the whole tree at once: text files as they are, Rust sources with their strings and comments apart.
 type Rule = fn(&[TextFile], &[Source<'_>]) -> Vec<Finding>;
 
-const RULES: &[Rule] =
-    &[lengths::check, words::check, headings::check, clauses::check, verbs::check, places::check];
+const RULES: &[Rule] = &[
+    lengths::check,
+    words::check,
+    headings::check,
+    links::check,
+    clauses::check,
+    verbs::check,
+    places::check,
+];
 
 pub fn step(workspace: &Workspace) -> Result<Report> {
     let files = workspace.text_files()?;
