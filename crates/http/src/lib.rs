@@ -1,1 +1,28 @@
-//! Sealog's HTTP projection.
+//! Sealog's HTTP projection: the model API over the engine, with its own accept loop.
+//!
+//! What this crate promises: every answer carries `nosniff` and `no-store`; every error is one of a closed set
+//! of codes with a fixed sentence; an event stream sends only durable events, one frame at a time, and ends
+//! cleanly only after the terminal one; no peer can make the server wait or hold without a bound.
+//!
+//! Nothing here reads configuration, files or the environment, and nothing here decides what an execution does.
+
+mod accept;
+mod answer;
+mod body;
+mod connection;
+mod cursor;
+mod error;
+mod guard;
+mod options;
+mod router;
+mod routes;
+mod server;
+mod sse;
+mod wire;
+
+pub use error::ErrorCode;
+pub use guard::{DEFAULT_LISTEN, NonLoopbackRefused, check_listen};
+pub use options::{HEARTBEAT_MS_CEILING, ServerOptions};
+pub use router::{Method, ROUTES, Route, router};
+pub use server::{BindError, ListenerBroke, Server, Shutdown};
+pub use sse::{CONTENT_TYPE as SSE_CONTENT_TYPE, HEARTBEAT as SSE_HEARTBEAT, sse_frame};

@@ -1,0 +1,74 @@
+//! `POST /v1/executions`.
+//!
+//! The order of the checks is part of the protocol: content type, body, key, then the engine's own. It must
+//! never send a byte of an event stream before the execution is durable.
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode, header};
+
+use super::events::event_stream;
+use crate::answer::json_answer;
+use crate::body::{BodyRefused, read_whole};
+use crate::error::{ApiError, Asked};
+use crate::router::Api;
+use crate::wire::submission::submission_json;
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const KEY_UNITS_MAX: usize = 256;
+
+pub(crate) async fn submit(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    if !declares_json(&parts.headers) {
+        return Err(ApiError::invalid("Content-Type must be application/json"));
+    }
+    let body = whole_body(body, &api).await?;
+    let key = idempotency_key(&parts.headers)?;
+    let submission =
+        api.engine.submit(&body, key).await.map_err(|error| ApiError::public(error, Asked::Submit))?;
+    if accepts_events(&parts.headers) {
+        return event_stream(&api, submission.execution_id, 0, &parts.extensions).await;
+    }
+    let status = if submission.idempotent_replay { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok(json_answer(status, submission_json(&submission)).into_response())
+}
+
+async fn whole_body(body: Body, api: &Api) -> Result<bytes::Bytes, ApiError> {
+    read_whole(body, api.options.body_read_timeout()).await.map_err(|refused| {
+        ApiError::invalid(match refused {
+            BodyRefused::TooLarge => "Request body is larger than 1 MiB",
+            BodyRefused::Broken => "Request body could not be read",
+            BodyRefused::TooSlow => "Request body did not arrive in time",
+        })
+    })
+}
+
+fn declares_json(headers: &HeaderMap) -> bool {
+    const JSON: &[u8] = b"application/json";
+    headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.as_bytes().get(..JSON.len()))
+        .is_some_and(|start| start.eq_ignore_ascii_case(JSON))
+}
+
+/// Two keys are none: which one counts would depend on who reads them.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let bad = || ApiError::invalid("Idempotency-Key must be one text of 1 to 256 characters");
+    let key = std::str::from_utf8(value.as_bytes()).map_err(|_| bad())?;
+    let units = key.encode_utf16().take(KEY_UNITS_MAX + 1).count();
+    if values.next().is_some() || units == 0 || units > KEY_UNITS_MAX {
+        return Err(bad());
+    }
+    Ok(Some(key))
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    const EVENTS: &[u8] = b"text/event-stream";
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .any(|value| value.as_bytes().windows(EVENTS.len()).any(|window| window.eq_ignore_ascii_case(EVENTS)))
+}

@@ -1,0 +1,7 @@
+//! Server-sent events: the bytes of a frame, and the body that sends an execution's events.
+
+mod body;
+mod frame;
+
+pub(crate) use body::EventStream;
+pub use frame::{CONTENT_TYPE, HEARTBEAT, sse_frame};
