@@ -1,3 +1,6 @@
+//! Bodies: one encoding only, unknown numbers refused, bounded cost, round trips.
+//! Must never hold a body that only this program could have written; those are the vectors'.
+
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 

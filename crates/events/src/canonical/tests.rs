@@ -1,3 +1,6 @@
+//! Canonical JSON: the public vectors, the number rule against ECMAScript's own printer, refusals, bounds.
+//! Must never compare with text that the code under test made, except for idempotence.
+
 use std::fmt::Write;
 
 use proptest::prelude::*;

@@ -1,3 +1,6 @@
+//! JSON text: sizes clients rely on, fixed member order, escapes as serde_json writes them.
+//! Must never render the expected text with the code under test.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,3 +1,6 @@
+//! Kept JSON text: what is kept as given, what is refused, what compacting drops.
+//! Must never let a text be changed unnoticed.
+
 use proptest::prelude::*;
 
 use super::{JsonText, JsonTextError};

@@ -1,3 +1,6 @@
+//! Limits: each bound at its edge and one beyond, and the codec's agreement with every verdict.
+//! Must never judge a bound from one side only.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,6 @@
+//! The fold: each rule by example, and all of them against a second, plain implementation on JSON text.
+//! Must never share code with the fold but the rendering of events.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Numbers: as first given out. Must never be edited to follow the code.
+
 use std::collections::BTreeSet;
 
 use super::{JOURNAL_KIND_LAST, Outcome, Phase, PortableCode, RecordKind, Status, UsageSource};
