@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,13 +10,14 @@ use sealog_disk::{Clock, Entropy};
 use sealog_events::{ExecutionId, Identity, Snapshot, Timestamp, canonical};
 use sealog_execution::lease::Gate;
 use sealog_execution::manifest::PROTOCOL_VERSION;
+use sealog_execution::registry::LookupError;
 use sealog_execution::request::ParsedRequest;
 use sealog_execution::{ExecutionRequest, ModelProvider, ProviderManifest, Registry};
-use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::driver::{self, Stop, StopCause};
-use crate::model::catalog;
+use crate::catalog;
+use crate::model::attempt::StopCause;
+use crate::stop::Stop;
 use crate::store::Watch;
 use crate::{EventStore, Features, PublicError, RuntimeInfo, RuntimeState, Submission};
 
@@ -70,7 +70,6 @@ pub(crate) struct Inner {
     admission: Gate,
     state: Mutex<State>,
     tasks: TaskTracker,
-    drained: AtomicBool,
 }
 
 /// Everything that must change together. Never held across an await.
@@ -109,7 +108,6 @@ impl Engine {
             admission,
             state: Mutex::new(state),
             tasks: TaskTracker::new(),
-            drained: AtomicBool::new(false),
         };
         Engine { inner: Arc::new(inner) }
     }
@@ -188,8 +186,7 @@ impl Engine {
     /// # Errors
     /// A manifest call failed, or a manifest names another provider.
     pub fn providers(&self) -> Result<Vec<ProviderManifest>, PublicError> {
-        let catalog = catalog::read(&self.inner.providers())?;
-        Ok(catalog.into_iter().map(|entry| entry.manifest).collect())
+        Ok(catalog::read(&self.inner.providers())?)
     }
 
     /// Adds a provider.
@@ -222,14 +219,13 @@ impl Engine {
         if !drained {
             tracing::warn!("executions were still running when the shutdown wait ended");
         }
-        self.inner.drained.fetch_or(drained, Ordering::Relaxed);
         drained
     }
 }
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every critical section leaves the maps consistent between its statements, and none calls foreign code.
+        // Every critical section leaves the maps consistent between its statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -239,6 +235,14 @@ impl Inner {
 
     pub(crate) fn providers(&self) -> Vec<Arc<dyn ModelProvider>> {
         self.state().registry.providers().to_vec()
+    }
+
+    /// The provider of this identity.
+    ///
+    /// # Errors
+    /// It is not registered, or says that it is not available.
+    pub(crate) fn provider(&self, id: &str) -> Result<Arc<dyn ModelProvider>, LookupError> {
+        self.state().registry.lookup(id)
     }
 
     /// The gate of a provider, made at its first use.

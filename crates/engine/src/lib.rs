@@ -4,10 +4,12 @@
 //! The rules everything here keeps: nothing is visible before it is durable, nothing is asked of a provider before
 //! the event that announces it is durable, and one task alone writes an execution's events.
 
+mod catalog;
 mod driver;
 mod engine;
 mod model;
 mod public;
+mod stop;
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -18,9 +18,6 @@ use sealog_execution::Failure;
 
 pub use ledger::StoreLimits;
 
-/// Largest JSON text of a terminal event, in bytes. Terminal events ignore all other limits.
-pub const TERMINAL_JSON_BYTES_MAX: usize = 2048;
-
 /// What a store call answers with, later.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 

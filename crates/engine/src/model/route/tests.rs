@@ -1,0 +1,106 @@
+use sealog_execution::Modality;
+use sealog_execution::manifest::PROTOCOL_VERSION;
+
+use super::*;
+
+fn model(name: &str, change: impl FnOnce(&mut ModelManifest)) -> ModelManifest {
+    let mut model = ModelManifest {
+        model: name.to_owned(),
+        abilities: vec!["chat".to_owned()],
+        input_modalities: vec![Modality::Text, Modality::Json],
+        output_modalities: vec![Modality::Text],
+        stream: true,
+        tools: false,
+        structured_output: false,
+        asynchronous: false,
+        cancel: false,
+    };
+    change(&mut model);
+    model
+}
+
+fn provider(name: &str, models: Vec<ModelManifest>) -> ProviderManifest {
+    ProviderManifest {
+        provider: name.to_owned(),
+        protocol_version: PROTOCOL_VERSION.to_owned(),
+        models,
+        limits: None,
+    }
+}
+
+fn request(members: &str) -> ExecutionRequest {
+    let input = if members.contains("\"input\"") { "" } else { r#","input":[{"type":"text","text":"t"}]"# };
+    let comma = if members.is_empty() { "" } else { "," };
+    let body = format!(r#"{{"ability":"chat"{input}{comma}{members}}}"#);
+    ExecutionRequest::parse(body.as_bytes()).unwrap().request
+}
+
+#[track_caller]
+fn check(members: &str, manifests: &[ProviderManifest], expected: &[&str]) {
+    let found: Vec<String> = candidates(&request(members), manifests)
+        .iter()
+        .map(|target| format!("{}/{}", target.provider, target.model))
+        .collect();
+    assert_eq!(found, expected, "{members}");
+}
+
+#[test]
+fn order_is_registration_then_manifest_unless_ranked() {
+    let manifests = [
+        provider("a", vec![model("1", |_| {}), model("2", |_| {})]),
+        provider("b", vec![model("1", |_| {})]),
+        provider("c", vec![model("1", |_| {})]),
+    ];
+    check("", &manifests, &["a/1", "a/2", "b/1", "c/1"]);
+    check(r#""routing":{"provider_order":["c"]}"#, &manifests, &["c/1", "a/1", "a/2", "b/1"]);
+    check(r#""routing":{"provider_order":["c","x","b"]}"#, &manifests, &["c/1", "b/1", "a/1", "a/2"]);
+    check(r#""routing":{"strategy":"ordered"}"#, &manifests, &["a/1", "a/2", "b/1", "c/1"]);
+}
+
+#[test]
+fn abilities_match_exactly() {
+    let manifests = [
+        provider("a", vec![model("1", |model| model.abilities = vec!["Chat".to_owned(), "chat ".to_owned()])]),
+        provider("b", vec![model("1", |model| model.abilities.clear())]),
+    ];
+    check("", &manifests, &[]);
+    check("", &[], &[]);
+}
+
+#[test]
+fn f14_27_input_parts_count_whether_or_not_they_are_required() {
+    let manifests = [
+        provider("text", vec![model("1", |_| {})]),
+        provider("image", vec![model("1", |model| model.input_modalities.push(Modality::Image))]),
+    ];
+    let image = r#""input":[{"type":"text","text":"t"},{"type":"image","uri":"u"}]"#;
+    check(image, &manifests, &["image/1"]);
+    check(&format!(r#"{image},"requirements":{{"input_modalities":["text"]}}"#), &manifests, &["image/1"]);
+    check(image, &manifests[..1], &[]);
+    check(r#""requirements":{"input_modalities":["image"]}"#, &manifests, &["image/1"]);
+    check(r#""requirements":{"output_modalities":["text"]}"#, &manifests, &["text/1", "image/1"]);
+    check(r#""requirements":{"output_modalities":["text","json"]}"#, &manifests, &[]);
+}
+
+#[test]
+fn only_true_booleans_constrain() {
+    let all = |model: &mut ModelManifest| {
+        (model.stream, model.tools, model.structured_output) = (true, true, true);
+        (model.asynchronous, model.cancel) = (true, true);
+    };
+    let none = |model: &mut ModelManifest| model.stream = false;
+    let manifests = [provider("none", vec![model("1", none)]), provider("all", vec![model("1", all)])];
+    for member in ["stream", "tools", "structured_output", "async", "cancel"] {
+        check(&format!(r#""requirements":{{"{member}":true}}"#), &manifests, &["all/1"]);
+        check(&format!(r#""requirements":{{"{member}":false}}"#), &manifests, &["none/1", "all/1"]);
+    }
+}
+
+#[test]
+fn a_recheck_asks_for_the_same_model() {
+    let manifest = provider("a", vec![model("1", |model| model.tools = true), model("2", |_| {})]);
+    let request = request(r#""requirements":{"tools":true}"#);
+    assert!(recheck(&request, "1", &manifest).is_ok());
+    assert!(recheck(&request, "2", &manifest).is_err());
+    assert!(recheck(&request, "3", &manifest).is_err());
+}
