@@ -29,10 +29,14 @@ pub fn step(workspace: &Workspace) -> Result<Report> {
         ));
     };
     let staged = std::env::temp_dir().join(format!("sealog-advisories-{}", std::process::id()));
-    let newest = stage(&copy, &staged.join(DATABASE))?;
-    let outcome = run(check.env("ADVISORY_ROOT", &staged));
-    std::fs::remove_dir_all(&staged)?;
-    outcome?;
+    let outcome = stage(&copy, &staged.join(DATABASE)).and_then(|newest| {
+        run(check.env("ADVISORY_ROOT", &staged))?;
+        Ok(newest)
+    });
+    // Left behind it would be taken for a fresh copy by whoever finds it.
+    let removed = std::fs::remove_dir_all(&staged);
+    let newest = outcome?;
+    removed?;
     Ok(Report::note(format!("bans, licences, sources and advisories; the newest advisory is of {newest}")))
 }
 
@@ -53,6 +57,9 @@ fn stage(copy: &Path, database: &Path) -> Result<String> {
             newest = newest.max(date(&text).unwrap_or_default().to_owned());
             std::fs::write(target.join(advisory.file_name()), text)?;
         }
+    }
+    if newest.is_empty() {
+        bail!("ADVISORY_ROOT holds no advisory");
     }
     let git = |args: &[&str]| run(Command::new("git").args(args).current_dir(database));
     git(&["init", "--quiet"])?;
