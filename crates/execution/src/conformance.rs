@@ -84,7 +84,8 @@ fn declares(report: &mut Report, provider: &dyn ModelProvider, manifest: &Provid
 
 fn request(model: &ModelManifest) -> Option<Arc<ExecutionRequest>> {
     let ability = model.abilities.first().filter(|_| model.input_modalities.contains(&Modality::Text))?;
-    let body = serde_json::json!({ "ability": ability, "input": [{ "type": "text", "text": "conformance" }] });
+    let body =
+        serde_json::json!({ "ability": ability, "input": [{ "type": "text", "text": "conformance" }] });
     ExecutionRequest::parse(body.to_string().as_bytes()).ok().map(|parsed| Arc::new(parsed.request))
 }
 
@@ -121,9 +122,9 @@ async fn completes(
     let last = matches!(events.last(), Some(ProviderEvent::Completed));
     report.add("execution.completion_is_last", last, "the completion signal is not the last event");
     let usage = events.iter().all(|event| match event {
-        ProviderEvent::Usage(facts) => {
-            facts.iter().all(|fact| !fact.unit.is_empty() && fact.quantity.is_finite() && fact.quantity >= 0.0)
-        }
+        ProviderEvent::Usage(facts) => facts
+            .iter()
+            .all(|fact| !fact.unit.is_empty() && fact.quantity.is_finite() && fact.quantity >= 0.0),
         ProviderEvent::OutputDelta { .. }
         | ProviderEvent::ToolCallStarted { .. }
         | ProviderEvent::ToolCallArgumentsDelta { .. }
@@ -146,5 +147,9 @@ async fn cancels(
     abort.cancel();
     let next = tokio::time::timeout(CANCEL_WAIT, stream.next()).await;
     let cancelled = matches!(&next, Ok(Some(Err(failure))) if failure.code == PortableCode::Cancelled);
-    report.add("execution.cancellation", started && cancelled, "the pull after the abort did not fail as cancelled");
+    report.add(
+        "execution.cancellation",
+        started && cancelled,
+        "the pull after the abort did not fail as cancelled",
+    );
 }

@@ -111,7 +111,10 @@ mod tests {
         assert_eq!(exposed.provider_code.as_deref(), Some("429"));
         assert!(!Failure::permanent(PortableCode::RateLimited, "m").retryable());
         assert!(!Failure::protocol("m").retryable());
-        assert_eq!(Failure::permanent(PortableCode::RateLimited, "m").after_output().class, FailureClass::Permanent);
+        assert_eq!(
+            Failure::permanent(PortableCode::RateLimited, "m").after_output().class,
+            FailureClass::Permanent
+        );
     }
 
     #[test]

@@ -73,7 +73,8 @@ impl Registry {
     /// # Errors
     /// Nobody has it, or the provider says it is not available.
     pub fn lookup(&self, id: &str) -> Result<Arc<dyn ModelProvider>, LookupError> {
-        let provider = self.providers.iter().find(|provider| provider.id() == id).ok_or(LookupError::Missing)?;
+        let provider =
+            self.providers.iter().find(|provider| provider.id() == id).ok_or(LookupError::Missing)?;
         if provider.available() { Ok(Arc::clone(provider)) } else { Err(LookupError::Unavailable) }
     }
 

@@ -108,7 +108,8 @@ pub fn boolean(json: &str) -> Result<bool> {
 /// `json` is not a number, or its nearest double is infinite.
 pub fn number(json: &str) -> Result<f64> {
     let literal = json.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-    let value: f64 = if literal { serde_json::from_str(json).map_err(|_| Refused)? } else { return Err(Refused) };
+    let value: f64 =
+        if literal { serde_json::from_str(json).map_err(|_| Refused)? } else { return Err(Refused) };
     if value.is_finite() { Ok(value) } else { Err(Refused) }
 }
 

@@ -46,14 +46,10 @@ fn every_member_is_read() {
         "retry_budget_ms":5e3},"deadline_ms":5.0,"metadata":{"k":"v","n":1,"b":false},"extensions":{"x":null}}"#,
     );
     assert!(matches!(&request.input[1], Part::Json { value } if value.get() == r#"{"b" : 1}"#));
-    assert_eq!(request.input.iter().map(Part::modality).collect::<Vec<_>>(), [
-        Modality::Text,
-        Modality::Json,
-        Modality::Image,
-        Modality::Audio,
-        Modality::Video,
-        Modality::File
-    ]);
+    assert_eq!(
+        request.input.iter().map(Part::modality).collect::<Vec<_>>(),
+        [Modality::Text, Modality::Json, Modality::Image, Modality::Audio, Modality::Video, Modality::File]
+    );
     let requirements = &request.requirements;
     assert_eq!(requirements.input_modalities, [Modality::Text, Modality::Image]);
     assert!(requirements.stream && requirements.tools && requirements.structured_output);
@@ -84,7 +80,9 @@ fn null_is_not_absence() {
     for member in ["requirements", "routing", "deadline_ms", "metadata", "extensions"] {
         refuses(&with(&format!(r#""{member}":null"#)));
     }
-    for member in ["input_modalities", "output_modalities", "stream", "tools", "structured_output", "async", "cancel"] {
+    for member in
+        ["input_modalities", "output_modalities", "stream", "tools", "structured_output", "async", "cancel"]
+    {
         refuses(&with(&format!(r#""requirements":{{"{member}":null}}"#)));
     }
     for member in ["strategy", "provider_order", "allow_fallback", "max_attempts", "retry_budget_ms"] {
@@ -109,7 +107,9 @@ fn required_members_must_be_there() {
 
 #[test]
 fn lengths_and_counts() {
-    let ability = |length| format!(r#"{{"ability":"{}","input":[{{"type":"text","text":""}}]}}"#, "\u{1F600}".repeat(length));
+    let ability = |length| {
+        format!(r#"{{"ability":"{}","input":[{{"type":"text","text":""}}]}}"#, "\u{1F600}".repeat(length))
+    };
     accepts(&ability(256));
     refuses(&ability(257));
     refuses(&ability(0));
@@ -117,7 +117,8 @@ fn lengths_and_counts() {
     accepts(&uri(8192));
     refuses(&uri(8193));
     refuses(&uri(0));
-    let media_type = |length| input(&format!(r#"{{"type":"file","uri":"u","media_type":"{}"}}"#, "m".repeat(length)));
+    let media_type =
+        |length| input(&format!(r#"{{"type":"file","uri":"u","media_type":"{}"}}"#, "m".repeat(length)));
     accepts(&media_type(256));
     refuses(&media_type(257));
     let parts = |count| input(&vec![r#"{"type":"text","text":""}"#; count].join(","));
@@ -175,7 +176,8 @@ fn bytes_that_are_not_strict_json() {
 
 #[test]
 fn f14_44_a_body_over_one_mebibyte_is_refused() {
-    let body = |text_bytes: usize| input(&format!(r#"{{"type":"text","text":"{}"}}"#, "x".repeat(text_bytes)));
+    let body =
+        |text_bytes: usize| input(&format!(r#"{{"type":"text","text":"{}"}}"#, "x".repeat(text_bytes)));
     let overhead = body(0).len();
     accepts(&body(BODY_BYTES_MAX - overhead));
     refuses(&body(BODY_BYTES_MAX - overhead + 1));
