@@ -17,6 +17,8 @@ use crate::workspace::Workspace;
 const DATABASE: &str = "advisory-db-3157b0e258782691";
 
 pub fn step(workspace: &Workspace) -> Result<Report> {
+    run(Command::new("cargo-deny").arg("--version"))
+        .context("cargo-deny is missing; `.ci/run` installs it")?;
     // cargo-deny itself runs offline, so that every crate must be here first.
     run(cargo(workspace).args(["fetch", "--locked"]))?;
     let mut check = Command::new("cargo-deny");

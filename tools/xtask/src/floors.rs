@@ -35,11 +35,12 @@ struct Dependency {
     dev: bool,
 }
 
-/// Third-party crates reachable over normal dependencies, by package name.
+/// The packages of the workspace and everything they are built with.
 struct Graph {
     packages: Vec<Package>,
-    /// Package id to the ids it is built with, dev-dependencies left out.
+    /// Package id to the ids it is built with; dev-dependencies and those of build scripts are left out.
     edges: BTreeMap<String, Vec<String>>,
+    /// Package id to name.
     names: BTreeMap<String, String>,
 }
 
