@@ -1,1 +1,14 @@
-//! Any OpenAI-compatible chat completions stream.
+//! Any OpenAI-compatible `/chat/completions` stream.
+//!
+//! One attempt is one POST and one event stream. The adapter translates and checks; it never retries, routes or
+//! keeps a key, and nothing an upstream writes in an error reaches a failure's text.
+
+mod chunk;
+mod config;
+mod provider;
+mod request;
+mod translate;
+
+pub use config::{Capabilities, ConfigError, DEFAULT_ABILITY, DEFAULT_ID, OpenAiChatConfig};
+pub use provider::OpenAiChat;
+pub use request::EXTENSION;
