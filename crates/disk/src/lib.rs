@@ -5,12 +5,20 @@
 
 mod aligned;
 mod clock;
+#[cfg(any(test, feature = "testing"))]
+pub mod contract;
 mod disk;
 mod entropy;
 mod error;
 pub mod io;
 mod name;
 pub mod real;
+#[cfg(any(test, feature = "testing"))]
+pub mod scramble;
+#[cfg(any(test, feature = "testing"))]
+pub mod sim;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use aligned::{AlignedBuf, DIRECT_ALIGN};
 pub use clock::Clock;

@@ -19,4 +19,5 @@ pub use host::{RealClock, RealEntropy};
 pub use outside::{FileContent, create_secret_file, read_fd, read_file};
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the tests disturb the directory from outside")]
 mod tests;

@@ -1,1 +1,290 @@
+//! The real disk on this machine's temporary directory.
 
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::*;
+use crate::io::{read_to_vec, write_all_at, write_all_durable_at};
+use crate::scramble::ScrambleDisk;
+use crate::{AlignedBuf, DIRECT_ALIGN, Disk, DiskError, ErrorKind, FileKind, Folder, Name, contract};
+
+const CREATE: OpenOptions = OpenOptions { create: true, allow_network_fs: false };
+const EXISTING: OpenOptions = OpenOptions { create: false, allow_network_fs: false };
+
+/// A place on the file system of the sources, which is a disk even where `/tmp` is memory.
+fn scratch() -> tempfile::TempDir {
+    let target = std::env::current_exe().unwrap();
+    tempfile::Builder::new().prefix("sealog-disk-").tempdir_in(target.parent().unwrap()).unwrap()
+}
+
+fn root(file: &str) -> Name {
+    Name::new(Folder::Root, file).unwrap()
+}
+
+#[track_caller]
+fn refused(path: &Path, options: OpenOptions) -> DiskError {
+    let error = RealDisk::open(path, options).expect_err("must be refused");
+    assert!(!format!("{error:?} {error}").contains(path.to_str().unwrap()), "no path in errors");
+    error
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn keeps_the_contract() {
+    let scratch = scratch();
+    let count = std::cell::Cell::new(0);
+    let fresh = || -> PathBuf {
+        count.set(count.get() + 1);
+        scratch.path().join(count.get().to_string())
+    };
+    contract::check(&|| Arc::new(RealDisk::open(&fresh(), CREATE).unwrap()));
+    contract::check(&|| {
+        let disk = RealDisk::open(&fresh(), CREATE).unwrap();
+        Arc::new(ScrambleDisk::new(Arc::new(disk), 5))
+    });
+}
+
+#[test]
+fn keeps_the_contract_in_memory() {
+    let Ok(scratch) = tempfile::tempdir_in("/dev/shm") else { return };
+    let count = std::cell::Cell::new(0);
+    contract::check(&|| {
+        count.set(count.get() + 1);
+        Arc::new(RealDisk::open(&scratch.path().join(count.get().to_string()), CREATE).unwrap())
+    });
+}
+
+#[test]
+fn creates_private_directories() {
+    let scratch = scratch();
+    let path = scratch.path().join("a/b/data");
+    assert_eq!(refused(&path, EXISTING).kind, ErrorKind::NotFound);
+    let disk = RealDisk::open(&path, CREATE).unwrap();
+    disk.make_folder(Folder::Segments).unwrap();
+    disk.create(&root("f")).unwrap();
+    for (inside, mode) in [("a", 0o700), ("a/b", 0o700), ("a/b/data", 0o700), ("a/b/data/segments", 0o700)] {
+        let found = std::fs::metadata(scratch.path().join(inside)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o7777, mode, "{inside}");
+    }
+    assert_eq!(std::fs::metadata(path.join("f")).unwrap().permissions().mode() & 0o7777, 0o600);
+    assert!(RealDisk::open(&path, EXISTING).is_ok());
+}
+
+#[test]
+fn refuses_what_is_not_a_private_directory() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    RealDisk::open(&data, CREATE).unwrap();
+    let link = scratch.path().join("link");
+    symlink(&data, &link).unwrap();
+    let slashed = PathBuf::from(format!("{}/", link.display()));
+    let file = scratch.path().join("file");
+    std::fs::write(&file, b"").unwrap();
+    for path in [&link, &slashed, &file, &link.join(".")] {
+        for options in [CREATE, EXISTING] {
+            assert_eq!(refused(path, options).kind, ErrorKind::Unsafe, "{path:?}");
+        }
+    }
+    for mode in [0o755, 0o750, 0o701, 0o720] {
+        set_mode(&data, mode);
+        assert_eq!(refused(&data, EXISTING).kind, ErrorKind::Unsafe);
+    }
+    set_mode(&data, 0o700);
+    std::fs::create_dir(data.join("segments")).unwrap();
+    set_mode(&data.join("segments"), 0o755);
+    let disk = RealDisk::open(&data, EXISTING).unwrap();
+    assert_eq!(disk.list(Folder::Segments).unwrap_err().kind, ErrorKind::Unsafe);
+    symlink(&data, data.join("quarantine")).unwrap();
+    assert_eq!(disk.list(Folder::Quarantine).unwrap_err().kind, ErrorKind::Unsafe);
+}
+
+#[test]
+fn refuses_entries_that_are_not_regular_files() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let disk = RealDisk::open(&data, CREATE).unwrap();
+    std::fs::write(scratch.path().join("outside"), b"secret").unwrap();
+    symlink(scratch.path().join("outside"), data.join("link")).unwrap();
+    symlink("nowhere", data.join("dangling")).unwrap();
+    std::fs::create_dir(data.join("directory")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(data.join("pipe")).status();
+    let pipe = made.is_ok_and(|status| status.success());
+    for file in ["link", "dangling", "directory"].into_iter().chain(pipe.then_some("pipe")) {
+        assert_eq!(disk.open(&root(file)).unwrap_err().kind, ErrorKind::Unsafe, "{file}");
+        assert_eq!(disk.open_for_write(&root(file)).unwrap_err().kind, ErrorKind::Unsafe, "{file}");
+        assert_eq!(disk.create(&root(file)).unwrap_err().kind, ErrorKind::AlreadyExists, "{file}");
+    }
+    let kinds: Vec<FileKind> = disk.list(Folder::Root).unwrap().iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds[..2], [FileKind::Other, FileKind::Directory]);
+    assert!(kinds[2..].iter().all(|kind| *kind == FileKind::Other));
+}
+
+#[test]
+fn deleting_everything_does_not_free_the_lock() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let disk = RealDisk::open(&data, CREATE).unwrap();
+    disk.create(&root("LOCK")).unwrap();
+    let held = disk.lock().unwrap();
+    for entry in disk.list(Folder::Root).unwrap() {
+        std::fs::remove_file(data.join(entry.file)).unwrap();
+    }
+    let second = RealDisk::open(&data, EXISTING).unwrap();
+    assert_eq!(second.lock().unwrap_err().kind, ErrorKind::Contended);
+    assert!(second.is_locked().unwrap());
+    // Asking twice at once is not contention.
+    assert!(second.is_locked().unwrap() && disk.is_locked().unwrap());
+    drop(held);
+    assert!(!second.is_locked().unwrap());
+    assert!(second.lock().is_ok());
+}
+
+#[test]
+fn no_child_inherits_the_lock() {
+    let scratch = scratch();
+    let disk = RealDisk::open(&scratch.path().join("data"), CREATE).unwrap();
+    let held = disk.lock().unwrap();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    drop(held);
+    let free = disk.lock().is_ok();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(free);
+}
+
+#[test]
+fn a_replaced_directory_is_noticed() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let disk = RealDisk::open(&data, CREATE).unwrap();
+    disk.make_folder(Folder::Segments).unwrap();
+    disk.check_identity().unwrap();
+    std::fs::rename(data.join("segments"), data.join("gone")).unwrap();
+    assert_eq!(disk.check_identity().unwrap_err().kind, ErrorKind::Unsafe);
+    std::fs::create_dir(data.join("segments")).unwrap();
+    assert_eq!(disk.check_identity().unwrap_err().kind, ErrorKind::Unsafe);
+    std::fs::remove_dir(data.join("segments")).unwrap();
+    std::fs::rename(data.join("gone"), data.join("segments")).unwrap();
+    disk.check_identity().unwrap();
+    std::fs::rename(&data, scratch.path().join("moved")).unwrap();
+    assert_eq!(disk.check_identity().unwrap_err().kind, ErrorKind::Unsafe);
+    symlink(scratch.path().join("moved"), &data).unwrap();
+    assert_eq!(disk.check_identity().unwrap_err().kind, ErrorKind::Unsafe, "a link is not the directory");
+}
+
+#[test]
+fn writes_past_the_cache() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let disk = RealDisk::open(&data, CREATE).unwrap();
+    let file = disk.create(&root("f")).unwrap();
+    write_all_at(&*file, &vec![0; 1 << 20], 0).unwrap();
+    file.sync_all().unwrap();
+    let Some(direct) = disk.open_direct(&root("f")).unwrap() else {
+        assert!(!disk.warnings().is_empty(), "a disk file system has O_DIRECT");
+        return;
+    };
+    let mut block = AlignedBuf::zeroed(64 * 1024);
+    block.fill(0xA5);
+    write_all_durable_at(&*direct, &block, 8192).unwrap();
+    let mut got = vec![0; block.len()];
+    assert!(direct.read_uncached(&mut got, 8192).unwrap(), "the device was read");
+    assert!(got == block[..]);
+    let outside = direct.write_durable_at(&block[1..DIRECT_ALIGN], 8192).unwrap_err();
+    assert_eq!(outside.kind, ErrorKind::Unsupported);
+    assert!(std::fs::read(data.join("f")).unwrap()[8192..8192 + block.len()] == block[..]);
+}
+
+#[test]
+fn secrets_are_created_whole_private_and_once() {
+    let scratch = scratch();
+    let key = scratch.path().join("config/sealog/key");
+    create_secret_file(&key, b"0123456789").unwrap();
+    let read = read_file(&key, 10).unwrap();
+    assert_eq!(
+        (&read.bytes[..], read.regular, read.mode, read.ours),
+        (&b"0123456789"[..], true, 0o600, true)
+    );
+    assert!(!read.open_to_others() && !format!("{read:?}").contains("48"));
+    assert_eq!(create_secret_file(&key, b"other").unwrap_err().kind, ErrorKind::AlreadyExists);
+    assert_eq!(read_file(&key, 10).unwrap().bytes, b"0123456789");
+    let parent = key.parent().unwrap();
+    assert_eq!(std::fs::metadata(parent).unwrap().permissions().mode() & 0o7777, 0o700);
+    assert_eq!(std::fs::read_dir(parent).unwrap().count(), 1, "no temporary stays");
+    assert_eq!(read_file(&key, 9).unwrap_err().kind, ErrorKind::Unsupported);
+    assert_eq!(read_file(parent, 9).unwrap_err().kind, ErrorKind::Unsafe);
+    assert_eq!(read_file(&scratch.path().join("none"), 9).unwrap_err().kind, ErrorKind::NotFound);
+    set_mode(&key, 0o640);
+    assert!(read_file(&key, 10).unwrap().open_to_others());
+}
+
+#[test]
+fn descriptors_are_read_to_their_end() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, b"passphrase").unwrap();
+    drop(writer);
+    let number = u32::try_from(reader.as_raw_fd()).unwrap();
+    let read = read_fd(number, 10).unwrap();
+    assert_eq!((&read.bytes[..], read.regular), (&b"passphrase"[..], false));
+    assert_eq!(read_fd(1_000_000, 10).unwrap_err().kind, ErrorKind::NotFound);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, b"too long").unwrap();
+    let number = u32::try_from(reader.as_raw_fd()).unwrap();
+    assert_eq!(read_fd(number, 7).unwrap_err().kind, ErrorKind::Unsupported, "without waiting for the end");
+    drop(writer);
+}
+
+#[test]
+fn a_handle_closed_under_a_reader_fails_cleanly() {
+    let scratch = scratch();
+    let disk = RealDisk::open(&scratch.path().join("data"), CREATE).unwrap();
+    let file = disk.create(&root("f")).unwrap();
+    write_all_at(&*file, &[1; 100_000], 0).unwrap();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            // Every read is whole or refused; a reused descriptor number would give other bytes.
+            while let Ok(bytes) = read_to_vec(&*file, 100_000) {
+                assert!(bytes.iter().all(|byte| *byte == 1));
+            }
+        });
+        file.close().unwrap();
+        for number in 0..50 {
+            let other = disk.create(&root(&format!("g{number}"))).unwrap();
+            write_all_at(&*other, &[2; 1000], 0).unwrap();
+        }
+        reader.join().unwrap();
+    });
+}
+
+/// Needs the right to mount.
+#[cfg(feature = "real")]
+#[test]
+fn a_full_file_system_says_full() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let mount = |args: &[&str]| {
+        let status = std::process::Command::new("mount").args(args).arg(&data).status().unwrap();
+        assert!(status.success(), "mount {args:?}: run this as root");
+    };
+    mount(&["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs"]);
+    let checked = std::panic::catch_unwind(|| {
+        let disk = RealDisk::open(&data, EXISTING).unwrap();
+        assert_eq!(disk.warnings(), [Warning::Memory("tmpfs")]);
+        let file = disk.create(&root("f")).unwrap();
+        assert_eq!(write_all_at(&*file, &vec![1; 2 << 20], 0).unwrap_err().kind, ErrorKind::Full);
+        assert!(disk.space().unwrap().available < 4096);
+        file.close().unwrap();
+        mount(&["-o", "remount,ro"]);
+        assert_eq!(disk.create(&root("g")).unwrap_err().kind, ErrorKind::ReadOnly);
+        assert!(disk.open(&root("f")).is_ok() && disk.lock().is_ok(), "reading and locking go on");
+    });
+    let status = std::process::Command::new("umount").arg(&data).status().unwrap();
+    assert!(status.success());
+    checked.unwrap();
+}
