@@ -119,7 +119,25 @@ fn resummed(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     bytes
 }
 
-/// Every vector by file name, as this build makes it.
+/// Vectors by file name.
+#[derive(Default)]
+struct Set(BTreeMap<String, Vector>);
+
+impl Set {
+    fn put(&mut self, name: &str, vector: Vector) {
+        assert!(self.0.insert(format!("{name}.hex"), vector).is_none(), "{name} twice");
+    }
+}
+
+fn raw_hex() -> String {
+    hex(&[0x0b; 32])
+}
+
+fn refused(expect: &str, bytes: Vec<u8>) -> Vector {
+    Vector::new("keyring", expect, bytes).with("store", STORE).with("raw", raw_hex())
+}
+
+/// Every vector, as this build makes it.
 fn made() -> BTreeMap<String, Vector> {
     let random = &mut repeatable();
     let (raw, phrase) = (raw(), phrase());
@@ -130,70 +148,77 @@ fn made() -> BTreeMap<String, Vector> {
     let both = one.add_slot(&phrase_slot, random).expect("a second slot");
     let both = both.rotate(&[raw.clone(), phrase.clone()], &[], random).expect("a rotation");
 
-    let raw_hex = hex(&[0x0b; 32]);
-    let mut all = BTreeMap::new();
-    let mut put = |name: &str, vector: Vector| {
-        assert!(all.insert(format!("{name}.hex"), vector).is_none(), "{name} twice");
-    };
-    put("keyring-raw", opens(&one).with("raw", &raw_hex));
-    put("keyring-passphrase", opens(&spoken).with("passphrase", PHRASE));
-    put("keyring-rotated-raw", opens(&both).with("raw", &raw_hex));
-    put("keyring-rotated-passphrase", opens(&both).with("passphrase", PHRASE));
+    let set = &mut Set::default();
+    set.put("keyring-raw", opens(&one).with("raw", raw_hex()));
+    set.put("keyring-passphrase", opens(&spoken).with("passphrase", PHRASE));
+    set.put("keyring-rotated-raw", opens(&both).with("raw", raw_hex()));
+    set.put("keyring-rotated-passphrase", opens(&both).with("passphrase", PHRASE));
 
     let ring = both.encode();
-    let refused = |expect: &str, bytes: Vec<u8>| {
-        Vector::new("keyring", expect, bytes).with("store", STORE).with("raw", &raw_hex)
-    };
-    put("keyring-wrong-raw", refused("wrong-key", ring.clone()).with("raw", hex(&[0x0c; 32])));
-    let wrong = Vector::new("keyring", "wrong-key", spoken.encode()).with("store", STORE);
-    put("keyring-wrong-passphrase", wrong.with("passphrase", "correct horse battery stapler"));
-    put("keyring-no-secret", Vector::new("keyring", "wrong-key", ring.clone()).with("store", STORE));
-    put("keyring-wrong-store", refused("wrong-store", ring.clone()).with("store", StoreId([0x52; 16])));
-    put("keyring-newer", refused("newer-format", resummed(&ring, |b| b[8] = 2)));
-    put("keyring-nine-slots", refused("too-large", resummed(&ring, |b| b[40] = 9)));
-    put(
-        "keyring-1025-root-keys",
-        refused("too-large", resummed(&ring, |b| b[42..44].copy_from_slice(&[1, 4]))),
-    );
-    let memory = |kib: u32| resummed(&ring, |b| b[276..280].copy_from_slice(&kib.to_le_bytes()));
-    put("keyring-memory-below-floor", refused("bad-parameters", memory(19_455)));
-    put("keyring-memory-above-ceiling", refused("bad-parameters", memory(1_048_577)));
+    refusals(set, &ring, &spoken);
+    damages(set, &ring);
+    forgeries(set, &ring);
+    key_files(set, &KeyFile::generate(STORE, random).expect("a key file"));
+    std::mem::take(&mut set.0)
+}
 
+fn refusals(set: &mut Set, ring: &[u8], spoken: &Keyring) {
+    set.put("keyring-wrong-raw", refused("wrong-key", ring.to_vec()).with("raw", hex(&[0x0c; 32])));
+    let wrong = Vector::new("keyring", "wrong-key", spoken.encode()).with("store", STORE);
+    set.put("keyring-wrong-passphrase", wrong.with("passphrase", "correct horse battery stapler"));
+    set.put("keyring-no-secret", Vector::new("keyring", "wrong-key", ring.to_vec()).with("store", STORE));
+    set.put("keyring-wrong-store", refused("wrong-store", ring.to_vec()).with("store", StoreId([0x52; 16])));
+    set.put("keyring-newer", refused("newer-format", resummed(ring, |b| b[8] = 2)));
+    set.put("keyring-nine-slots", refused("too-large", resummed(ring, |b| b[40] = 9)));
+    set.put(
+        "keyring-1025-root-keys",
+        refused("too-large", resummed(ring, |b| b[42..44].copy_from_slice(&[1, 4]))),
+    );
+    let memory = |kib: u32| resummed(ring, |b| b[276..280].copy_from_slice(&kib.to_le_bytes()));
+    set.put("keyring-memory-below-floor", refused("bad-parameters", memory(19_455)));
+    set.put("keyring-memory-above-ceiling", refused("bad-parameters", memory(1_048_577)));
+}
+
+fn damages(set: &mut Set, ring: &[u8]) {
     let flipped = |at: usize| {
-        let mut bytes = ring.clone();
+        let mut bytes = ring.to_vec();
         bytes[at] ^= 0x10;
         bytes
     };
-    put("keyring-empty", refused("damaged", Vec::new()));
-    put("keyring-truncated", refused("damaged", ring[..ring.len() - 1].to_vec()));
-    put("keyring-flipped-magic", refused("damaged", flipped(0)));
-    put("keyring-flipped-version", refused("damaged", flipped(8)));
-    put("keyring-flipped-store", refused("damaged", flipped(16)));
-    put("keyring-flipped-slot-check", refused("damaged", flipped(64 + 128)));
-    put("keyring-flipped-list", refused("damaged", flipped(ring.len() - 70)));
-    put("keyring-flipped-sha-256", refused("damaged", flipped(ring.len() - 1)));
-    put("keyring-foreign-magic", refused("damaged", resummed(&ring, |b| b[7] = b'X')));
-    put("keyring-no-generation", refused("damaged", resummed(&ring, |b| b[32..40].fill(0))));
-    put("keyring-no-slot", refused("damaged", resummed(&ring, |b| b[40] = 0)));
-    put("keyring-unknown-suite", refused("damaged", resummed(&ring, |b| b[44] = 2)));
-    put("keyring-unused-not-zero", refused("damaged", resummed(&ring, |b| b[50] = 1)));
-    put("keyring-unknown-slot-kind", refused("damaged", resummed(&ring, |b| b[64] = 3)));
-    put("keyring-control-in-name", refused("damaged", resummed(&ring, |b| b[64 + 32] = 0x1b)));
+    set.put("keyring-empty", refused("damaged", Vec::new()));
+    set.put("keyring-truncated", refused("damaged", ring[..ring.len() - 1].to_vec()));
+    set.put("keyring-flipped-magic", refused("damaged", flipped(0)));
+    set.put("keyring-flipped-version", refused("damaged", flipped(8)));
+    set.put("keyring-flipped-store", refused("damaged", flipped(16)));
+    set.put("keyring-flipped-slot-check", refused("damaged", flipped(64 + 128)));
+    set.put("keyring-flipped-list", refused("damaged", flipped(ring.len() - 70)));
+    set.put("keyring-flipped-sha-256", refused("damaged", flipped(ring.len() - 1)));
+    set.put("keyring-foreign-magic", refused("damaged", resummed(ring, |b| b[7] = b'X')));
+    set.put("keyring-no-generation", refused("damaged", resummed(ring, |b| b[32..40].fill(0))));
+    set.put("keyring-no-slot", refused("damaged", resummed(ring, |b| b[40] = 0)));
+    set.put("keyring-unknown-suite", refused("damaged", resummed(ring, |b| b[44] = 2)));
+    set.put("keyring-unused-not-zero", refused("damaged", resummed(ring, |b| b[50] = 1)));
+    set.put("keyring-unknown-slot-kind", refused("damaged", resummed(ring, |b| b[64] = 3)));
+    set.put("keyring-control-in-name", refused("damaged", resummed(ring, |b| b[64 + 32] = 0x1b)));
+}
 
-    put("keyring-forged-generation", refused("damaged-behind-slot", resummed(&ring, |b| b[33] = 1)));
-    put("keyring-forged-slot", refused("damaged-behind-slot", resummed(&ring, |b| b[64 + 160] ^= 1)));
-    put(
+fn forgeries(set: &mut Set, ring: &[u8]) {
+    set.put("keyring-forged-generation", refused("damaged-behind-slot", resummed(ring, |b| b[33] = 1)));
+    set.put("keyring-forged-slot", refused("damaged-behind-slot", resummed(ring, |b| b[64 + 160] ^= 1)));
+    set.put(
         "keyring-forged-other-slot",
-        refused("damaged-behind-slot", resummed(&ring, |b| b[64 + 208 + 160] ^= 1)),
+        refused("damaged-behind-slot", resummed(ring, |b| b[64 + 208 + 160] ^= 1)),
     );
-    put("keyring-forged-list", refused("damaged-behind-slot", resummed(&ring, |b| b[64 + 416 + 80] ^= 1)));
+    set.put("keyring-forged-list", refused("damaged-behind-slot", resummed(ring, |b| b[64 + 416 + 80] ^= 1)));
     let mac_at = ring.len() - 64;
-    put("keyring-forged-mac", refused("damaged-behind-slot", resummed(&ring, |b| b[mac_at] ^= 1)));
+    set.put("keyring-forged-mac", refused("damaged-behind-slot", resummed(ring, |b| b[mac_at] ^= 1)));
+}
 
-    let file = KeyFile::generate(STORE, random).expect("a key file").encode().to_vec();
+fn key_files(set: &mut Set, file: &KeyFile) {
+    let file = file.encode().to_vec();
     let written = Vector::new("key-file", "opens", file.clone()).with("store", STORE);
-    put("key-file-written", written.with("raw", hex(&file[28..60])));
-    put("key-file-raw", Vector::new("key-file", "opens", vec![0x0b; 32]).with("raw", &raw_hex));
+    set.put("key-file-written", written.with("raw", hex(&file[28..60])));
+    set.put("key-file-raw", Vector::new("key-file", "opens", vec![0x0b; 32]).with("raw", raw_hex()));
     let changed = |at: usize, value: u8, resum: bool| {
         let mut bytes = file.clone();
         bytes[at] = value;
@@ -203,16 +228,15 @@ fn made() -> BTreeMap<String, Vector> {
         }
         bytes
     };
-    put("key-file-short", Vector::new("key-file", "wrong-length", file[..63].to_vec()));
-    put(
+    set.put("key-file-short", Vector::new("key-file", "wrong-length", file[..63].to_vec()));
+    set.put(
         "key-file-newline-behind",
         Vector::new("key-file", "wrong-length", [&[0x0b; 32][..], b"\n"].concat()),
     );
-    put("key-file-foreign", Vector::new("key-file", "not-a-key-file", vec![b'k'; 64]));
-    put("key-file-flipped", Vector::new("key-file", "damaged", changed(30, file[30] ^ 1, false)));
-    put("key-file-unused-not-zero", Vector::new("key-file", "damaged", changed(10, 1, true)));
-    put("key-file-newer", Vector::new("key-file", "newer-format", changed(8, 2, true)));
-    all
+    set.put("key-file-foreign", Vector::new("key-file", "not-a-key-file", vec![b'k'; 64]));
+    set.put("key-file-flipped", Vector::new("key-file", "damaged", changed(30, file[30] ^ 1, false)));
+    set.put("key-file-unused-not-zero", Vector::new("key-file", "damaged", changed(10, 1, true)));
+    set.put("key-file-newer", Vector::new("key-file", "newer-format", changed(8, 2, true)));
 }
 
 fn keyring_class(error: &KeyringError) -> &'static str {
