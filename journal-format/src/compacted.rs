@@ -4,7 +4,7 @@
 use crate::cursor::{Cursor, push_varint};
 use crate::end::EndRecord;
 use crate::error::{FormatError, Why};
-use crate::limits::{BODY_ALIGN, BODY_BYTES_MAX, END_RECORD_BYTES, RECORDS_MAX, padded};
+use crate::limits::{BODY_ALIGN, BODY_BYTES_MAX, END_RECORD_BYTES, RECORDS_MAX, SEQUENCE_MAX, padded};
 use crate::record::StreamTable;
 
 const LINEAGE_BYTES: usize = 16;
@@ -98,7 +98,7 @@ impl Sources {
         // Sequences start at 1, so the first run may start there although nothing is dropped below it.
         let mut least = 1;
         for run in &self.dropped {
-            if run.first < least || run.last < run.first {
+            if run.first < least || run.last < run.first || run.last > SEQUENCE_MAX {
                 return Err(Why::OutOfRange.of("dropped run", 0));
             }
             // A run that touched this one would have been written as one with it.
@@ -185,7 +185,8 @@ impl FoldedStream<'_> {
         if seen.find_or_insert(&self.stream).is_some() {
             return Err(Why::NotMinimal.of("folded stream", offset));
         }
-        if self.smallest_sequence == 0 || self.largest_sequence < self.smallest_sequence {
+        let range = self.smallest_sequence..=self.largest_sequence;
+        if range.is_empty() || *range.start() == 0 || *range.end() > SEQUENCE_MAX {
             return Err(Why::OutOfRange.of("folded sequences", offset));
         }
         Ok(())

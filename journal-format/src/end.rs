@@ -3,7 +3,7 @@
 
 use crate::cursor::{array_at, check_length, check_zero, put, u64_at};
 use crate::error::{FormatError, Why};
-use crate::limits::{DATA_START, END_RECORD_BYTES, FRAME_ALIGN, FRAME_BYTES_MIN};
+use crate::limits::{DATA_START, END_RECORD_BYTES, FRAME_ALIGN, FRAME_BYTES_MIN, SEQUENCE_MAX};
 
 /// How a segment came to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +94,9 @@ impl EndRecord {
         }
         if self.is_none() {
             return if *self == Self::NONE { Ok(()) } else { Err(Why::NotZero.of("end record", 8)) };
+        }
+        if self.last_sequence > SEQUENCE_MAX {
+            return Err(Why::OutOfRange.of("last sequence", 24));
         }
         if self.end_offset < DATA_START || !self.end_offset.is_multiple_of(FRAME_ALIGN) {
             return Err(Why::OutOfRange.of("end offset", 16));

@@ -3,7 +3,7 @@
 use crate::checksum::crc32;
 use crate::cursor::{array_at, check_length, check_zero, put, u16_at, u32_at, u64_at};
 use crate::error::{FormatError, Why};
-use crate::limits::{HEAD_SEALED_BYTES, HEAD_SLOT_BYTES, HEAD_WRITE_BYTES};
+use crate::limits::{HEAD_SEALED_BYTES, HEAD_SLOT_BYTES, HEAD_WRITE_BYTES, SEQUENCE_MAX};
 use crate::version::{FORMAT_VERSION, check_version};
 
 pub const HEAD_MAGIC: [u8; 8] = *b"SEALOGHD";
@@ -122,6 +122,9 @@ impl HeadSlot {
     pub fn check(&self) -> Result<(), FormatError> {
         if self.counter == 0 {
             return Err(Why::OutOfRange.of("counter", 16));
+        }
+        if self.last_sequence > SEQUENCE_MAX {
+            return Err(Why::OutOfRange.of("last sequence", 96));
         }
         if self.segment > 0 {
             return Ok(());

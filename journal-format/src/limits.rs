@@ -46,6 +46,8 @@ pub const RECORDS_MAX: u32 = 65_536;
 pub const GROUP_BYTES_SOFT: usize = 256 << 10;
 /// A segment, unless one unit needs more.
 pub const SEGMENT_BYTES_MAX: u64 = 64 << 20;
+/// The last sequence there can be: each has a next one.
+pub const SEQUENCE_MAX: u64 = u64::MAX - 1;
 /// Times are at most this, so that the distance of any two fits a signed 64-bit number.
 pub const TIME_MS_MAX: u64 = i64::MAX as u64;
 /// The longest envelope of a record: kind 3, class 1, stream 1 + 16, event number, time and logical size 10 each, length 4.
