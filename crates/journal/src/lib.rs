@@ -1,1 +1,42 @@
-//! The sealed journal: writer, recovery, reader.
+//! The sealed journal: one writer, a durable sequence of records, readers that never change a byte.
+//!
+//! Bytes are `sealog-journal-format`'s, keys are `sealog-seal`'s, files are `sealog-disk`'s; what is decided here is
+//! the order of writes and syncs, and what a directory means after a crash. The normative text is
+//! `spec/journal.md`. Bodies of records are opaque: this crate knows streams, classes, times and sizes.
+
+mod audit;
+mod cache;
+mod completion;
+mod config;
+mod counters;
+mod create;
+mod error;
+mod head;
+mod index;
+mod journal;
+mod lock;
+mod reader;
+mod record;
+mod recovery;
+mod segment;
+mod shared;
+mod store;
+mod window;
+mod writer;
+
+pub use audit::{Audit, HeadFacts, SlotFacts, audit};
+pub use completion::{Dispatcher, Ticket};
+pub use config::{Config, Tuning};
+pub use counters::{Counters, HistogramView};
+pub use create::{Contents, Create, look};
+pub use error::{JournalError, Place, Result};
+pub use index::StreamFacts;
+pub use journal::{Journal, RecoveryReport, Refusal};
+pub use reader::{SequenceReader, StreamReader};
+pub use record::{Class, Ignore, NewRecord, Record, Replay, StreamId, Unit};
+pub use recovery::apply::Repairs;
+pub use recovery::scan::{FrameView, Gap, Problem, SegmentFacts, Sink, TornTail};
+pub use shared::Health;
+pub use store::KeyringCopy;
+pub use writer::core::Turn;
+pub use writer::queue::Admission;

@@ -1,0 +1,138 @@
+//! The read-only side: `verify`, `inspect` and `replay` beside a running node, on a stopped journal and on read-only
+//! media. It takes no lock, maps nothing and changes nothing.
+
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::error::Result;
+use crate::head::{self, HeadState};
+use crate::recovery::scan::{self, Gap, Problem, Scan, ScanOptions, SegmentFacts, Sink, TornTail};
+use crate::store::{KeyringCopy, Store};
+
+/// The state of the head as found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadFacts {
+    pub good_slots: u8,
+    pub counter: u64,
+    pub epoch: u64,
+    pub lineage: [u8; 16],
+    pub segment: u64,
+    pub frames: u64,
+    pub last_sequence: u64,
+    pub chain: [u8; 16],
+    /// Whether the last writer closed in order.
+    pub closed: bool,
+}
+
+/// One key slot, without anything secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotFacts {
+    pub name: String,
+    /// `raw` or `passphrase`.
+    pub kind: &'static str,
+}
+
+/// What a read-only scan found.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    pub store_id: [u8; 16],
+    pub created_ms: u64,
+    pub keyring_generation: u64,
+    pub keyring_copies: [KeyringCopy; 2],
+    pub slots: Vec<SlotFacts>,
+    pub head: Option<HeadFacts>,
+    /// A writer held the lock: only what evidence covers was read.
+    pub live: bool,
+    pub segments: Vec<SegmentFacts>,
+    pub last_sequence: u64,
+    pub tail: Option<TornTail>,
+    /// A published segment without a frame; the next writer removes it.
+    pub empty_segment: Option<u64>,
+    pub problems: Vec<Problem>,
+    pub gaps: Vec<Gap>,
+}
+
+impl Audit {
+    /// No damage; a torn tail is none.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Reads everything and hands it to a sink made by `make`. Beside a live writer a bad read is tried once more, with a
+/// new sink, after reading head, keyring and directory again (JR-13).
+///
+/// # Errors
+/// What keeps the scan from starting (no journal, wrong key, newer format) or a storage error. Damage is no error
+/// here; it is in the answer.
+pub fn audit<S: Sink>(config: &Config, make: &mut dyn FnMut() -> S) -> Result<(Audit, S)> {
+    let first = once(config, make())?;
+    if first.0.live && !first.0.problems.is_empty() {
+        return once(config, make());
+    }
+    Ok(first)
+}
+
+fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> {
+    let live = config.disk.is_locked()?;
+    let store = Store::open(config)?;
+    let head = if live { settle(config, &store)? } else { head::read(&*store.disk, &store.keyring)? };
+    let scan = scan::scan(&store, &head, ScanOptions { uncached_last: false, live }, &mut sink)?;
+    Ok((facts(&store, &head, scan, live), sink))
+}
+
+/// Waits until evidence covers the frames that stood there when the reader began, at most `reader_wait`.
+fn settle(config: &Config, store: &Store) -> Result<HeadState> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    struct Nothing;
+    impl Sink for Nothing {}
+    let options = ScanOptions { uncached_last: false, live: true };
+    let start = config.clock.monotonic();
+    let head = head::read(&*store.disk, &store.keyring)?;
+    let seen = scan::scan(store, &head, options, &mut Nothing)?;
+    let wanted = (seen.end.segment, seen.standing_frames);
+    loop {
+        let head = head::read(&*store.disk, &store.keyring)?;
+        let named = head.slot.as_ref().map_or((0, 0), |slot| (slot.segment, slot.frames));
+        let waited = config.clock.monotonic().saturating_sub(start);
+        if named >= wanted || waited >= config.tuning.reader_wait {
+            return Ok(head);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn facts(store: &Store, head: &HeadState, scan: Scan, live: bool) -> Audit {
+    let slots = store.keyring.slots().iter().map(|slot| SlotFacts {
+        name: slot.name.clone(),
+        kind: match slot.kind {
+            sealog_seal::SlotKind::Raw => "raw",
+            sealog_seal::SlotKind::Passphrase(_) => "passphrase",
+        },
+    });
+    Audit {
+        store_id: store.id().0,
+        created_ms: store.created_ms,
+        keyring_generation: store.keyring.generation(),
+        keyring_copies: store.copies,
+        slots: slots.collect(),
+        head: head.slot.as_ref().map(|slot| HeadFacts {
+            good_slots: head.good_slots,
+            counter: slot.counter,
+            epoch: slot.epoch,
+            lineage: slot.lineage,
+            segment: slot.segment,
+            frames: slot.frames,
+            last_sequence: slot.last_sequence,
+            chain: slot.chain,
+            closed: slot.state == sealog_journal_format::HeadState::Closed,
+        }),
+        live,
+        last_sequence: scan.segments.iter().map(|s| s.last_sequence).max().unwrap_or(0),
+        segments: scan.segments,
+        tail: scan.tail,
+        empty_segment: scan.follower.map(|follower| follower.number),
+        problems: scan.problems,
+        gaps: scan.gaps,
+    }
+}

@@ -1,0 +1,77 @@
+//! What a journal is opened with. No path, clock or random number is taken from anywhere else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sealog_disk::{Clock, Disk, Entropy};
+use sealog_seal::Secret;
+
+/// The host and the secrets; the same for writers and read-only tools.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub disk: Arc<dyn Disk>,
+    pub clock: Arc<dyn Clock>,
+    pub entropy: Arc<dyn Entropy>,
+    /// Tried in order, raw keys before passphrases; any one that opens a slot is enough.
+    pub secrets: Vec<Secret>,
+    pub tuning: Tuning,
+}
+
+impl Config {
+    pub fn new(
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        secrets: Vec<Secret>,
+    ) -> Config {
+        Config { disk, clock, entropy, secrets, tuning: Tuning::default() }
+    }
+}
+
+/// Numbers an operator or a test may change; none of them changes what is promised.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Length of the first segment after an open, in bytes; doubled with each roll.
+    pub first_segment_bytes: u64,
+    /// Longest ordinary segment, in bytes.
+    pub segment_bytes_max: u64,
+    /// Shortest segment, in bytes.
+    pub segment_bytes_min: u64,
+    /// Units waiting for the writer, in encoded bytes.
+    pub queue_bytes_max: usize,
+    /// Units waiting for the writer.
+    pub queue_units_max: usize,
+    /// The head is rewritten after this long without a commit.
+    pub head_idle: Duration,
+    /// The head is rewritten at least this often while commits go on.
+    pub head_interval: Duration,
+    /// Opened frames kept for readers, in bytes of plaintext.
+    pub cache_bytes_max: usize,
+    /// How long a starting writer retries a held lock.
+    pub lock_wait: Duration,
+    /// How long a reader beside a live writer waits for evidence to cover what it saw first.
+    pub reader_wait: Duration,
+    /// Whether the direct write path may be used where the disk offers it.
+    pub direct: bool,
+    /// How long to wait after a failed preparation of the next segment before the next try.
+    pub prepare_retry: Duration,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning {
+            first_segment_bytes: 4 << 20,
+            segment_bytes_max: 64 << 20,
+            segment_bytes_min: 256 << 10,
+            queue_bytes_max: 32 << 20,
+            queue_units_max: 65_536,
+            head_idle: Duration::from_millis(250),
+            head_interval: Duration::from_millis(1000),
+            cache_bytes_max: 64 << 20,
+            lock_wait: Duration::from_secs(1),
+            reader_wait: Duration::from_millis(500),
+            direct: true,
+            prepare_retry: Duration::from_millis(500),
+        }
+    }
+}

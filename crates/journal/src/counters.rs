@@ -1,0 +1,88 @@
+//! What the writer counts. Histogram buckets are powers of two of microseconds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const BUCKETS: usize = 26;
+
+/// Counts by power-of-two buckets: bucket `n` holds values below 2^n.
+#[derive(Debug, Default)]
+pub(crate) struct Histogram {
+    buckets: [AtomicU64; BUCKETS],
+    sum: AtomicU64,
+}
+
+impl Histogram {
+    pub fn add(&self, value: u64) {
+        let bucket = (u64::BITS - value.leading_zeros()) as usize;
+        self.buckets[bucket.min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(value, Ordering::Relaxed);
+    }
+
+    fn view(&self) -> HistogramView {
+        HistogramView {
+            buckets: self.buckets.each_ref().map(|bucket| bucket.load(Ordering::Relaxed)),
+            sum: self.sum.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A histogram at one moment: `buckets[n]` counts values v with 2^(n-1) <= v < 2^n (the first: v = 0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistogramView {
+    pub buckets: [u64; BUCKETS],
+    pub sum: u64,
+}
+
+impl HistogramView {
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counting {
+    pub group_records: Histogram,
+    pub sync_us: Histogram,
+    pub records: AtomicU64,
+    pub bytes: AtomicU64,
+    pub rolls: AtomicU64,
+    pub head_rewrites: AtomicU64,
+}
+
+impl Counting {
+    pub fn group(&self, records: u64, bytes: u64, sync: Duration) {
+        self.group_records.add(records);
+        self.sync_us.add(u64::try_from(sync.as_micros()).unwrap_or(u64::MAX));
+        self.records.fetch_add(records, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub fn view(&self, queue_depth: usize) -> Counters {
+        Counters {
+            group_records: self.group_records.view(),
+            sync_us: self.sync_us.view(),
+            records: self.records.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            rolls: self.rolls.load(Ordering::Relaxed),
+            head_rewrites: self.head_rewrites.load(Ordering::Relaxed),
+            queue_depth: queue_depth as u64,
+        }
+    }
+}
+
+/// The writer's counters at one moment, since the journal was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// Records a commit group.
+    pub group_records: HistogramView,
+    /// Write and sync of a group, microseconds.
+    pub sync_us: HistogramView,
+    pub records: u64,
+    /// Bytes of written frames.
+    pub bytes: u64,
+    pub rolls: u64,
+    pub head_rewrites: u64,
+    /// Units waiting now.
+    pub queue_depth: u64,
+}

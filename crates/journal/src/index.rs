@@ -1,0 +1,211 @@
+//! Which frames hold a stream's records. Built by the scan at open, extended by the writer after each sync; it
+//! knows envelopes only.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use sealog_journal_format::journal_records::{Forget, KIND_FORGET};
+
+use crate::record::{Class, Record, StreamId};
+
+/// Where a frame starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FrameRef {
+    pub segment: u64,
+    pub offset: u64,
+}
+
+/// What is known of a stream without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamFacts {
+    /// Highest event number.
+    pub last_event: u64,
+    /// Whether a closing record was seen.
+    pub closed: bool,
+    /// Epoch of the writer of its newest record.
+    pub epoch: u64,
+    /// Sum of logical sizes, in bytes.
+    pub logical_bytes: u64,
+    /// Time of its newest record, ms since the epoch.
+    pub last_time_ms: u64,
+    /// Sequence of its newest record.
+    pub last_sequence: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    facts: StreamFacts,
+    frames: FrameList,
+}
+
+/// Frame places in order, as varint deltas: two to four bytes each.
+#[derive(Debug, Default)]
+struct FrameList {
+    bytes: Vec<u8>,
+    last: Option<FrameRef>,
+}
+
+impl FrameList {
+    fn push(&mut self, frame: FrameRef) {
+        let (same, from) = match self.last {
+            Some(last) if last == frame => return,
+            Some(last) if last.segment == frame.segment => (true, last),
+            Some(last) => (false, last),
+            None => (false, FrameRef { segment: 0, offset: 0 }),
+        };
+        if same {
+            push_varint(&mut self.bytes, ((frame.offset - from.offset) / 32) << 1);
+        } else {
+            push_varint(&mut self.bytes, ((frame.segment - from.segment) << 1) | 1);
+            push_varint(&mut self.bytes, frame.offset / 32);
+        }
+        self.last = Some(frame);
+    }
+
+    fn frames(&self) -> Vec<FrameRef> {
+        let mut out = Vec::new();
+        let mut bytes = self.bytes.as_slice();
+        let mut at = FrameRef { segment: 0, offset: 0 };
+        while !bytes.is_empty() {
+            let step = take_varint(&mut bytes);
+            if step & 1 == 0 {
+                at.offset += (step >> 1) * 32;
+            } else {
+                at.segment += step >> 1;
+                at.offset = take_varint(&mut bytes) * 32;
+            }
+            out.push(at);
+        }
+        out
+    }
+}
+
+fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Reads what `push_varint` wrote.
+fn take_varint(bytes: &mut &[u8]) -> u64 {
+    let (mut value, mut shift) = (0, 0);
+    while let Some((byte, rest)) = bytes.split_first() {
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+        shift += 7;
+    }
+    value
+}
+
+/// Stream ids are random, made by the owner of the journal: eight bytes of one are its hash.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 = self.0.rotate_left(29) ^ u64::from_le_bytes(word);
+        }
+    }
+
+    /// The length prefix of the id array.
+    fn write_usize(&mut self, _len: usize) {}
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    streams: HashMap<StreamId, Entry, BuildHasherDefault<IdHasher>>,
+    open: u64,
+}
+
+impl Index {
+    pub fn add(&mut self, frame: FrameRef, record: &Record) {
+        if record.kind == KIND_FORGET {
+            self.forget(&record.body);
+        }
+        let Some(stream) = record.stream else { return };
+        let entry = self.streams.entry(stream).or_insert_with(|| {
+            self.open += 1;
+            let facts = StreamFacts {
+                last_event: 0,
+                closed: false,
+                epoch: 0,
+                logical_bytes: 0,
+                last_time_ms: 0,
+                last_sequence: 0,
+            };
+            Entry { facts, frames: FrameList::default() }
+        });
+        let facts = &mut entry.facts;
+        if record.class.contains(Class::CLOSES) && !facts.closed {
+            facts.closed = true;
+            self.open -= 1;
+        }
+        facts.last_event = facts.last_event.max(record.event_number);
+        facts.epoch = record.epoch;
+        facts.logical_bytes += record.logical_size;
+        facts.last_time_ms = record.time_ms;
+        facts.last_sequence = record.sequence;
+        entry.frames.push(frame);
+    }
+
+    fn forget(&mut self, body: &[u8]) {
+        for id in Forget::ids(body).into_iter().flatten() {
+            if let Some(entry) = self.streams.remove(&StreamId(id)) {
+                self.open -= u64::from(!entry.facts.closed);
+            }
+        }
+    }
+
+    pub fn facts(&self, stream: &StreamId) -> Option<StreamFacts> {
+        self.streams.get(stream).map(|entry| entry.facts)
+    }
+
+    pub fn frames(&self, stream: &StreamId) -> Option<Vec<FrameRef>> {
+        self.streams.get(stream).map(|entry| entry.frames.frames())
+    }
+
+    /// Streams without a closing record.
+    pub fn open_count(&self) -> u64 {
+        self.open
+    }
+
+    pub fn open_streams(&self) -> Vec<(StreamId, StreamFacts)> {
+        let open = self.streams.iter().filter(|(_, entry)| !entry.facts.closed);
+        let mut open: Vec<_> = open.map(|(id, entry)| (*id, entry.facts)).collect();
+        open.sort_by_key(|(_, facts)| facts.last_sequence);
+        open
+    }
+
+    pub fn len(&self) -> usize {
+        self.streams.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frame_lists_give_back_what_was_pushed() {
+        let mut list = FrameList::default();
+        let frames = [(1, 8192), (1, 8192 + 320), (1, 65536), (4, 8192), (4, 64 << 20), (900, 9984)]
+            .map(|(segment, offset)| FrameRef { segment, offset });
+        for frame in frames {
+            list.push(frame);
+            list.push(frame);
+        }
+        assert_eq!(list.frames(), frames);
+    }
+}

@@ -1,0 +1,394 @@
+//! The journal opened for writing: recovery first, then one writer, any number of readers in this process.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use sealog_disk::DiskLock;
+use sealog_journal_format::record::unit_bytes;
+
+use crate::cache::FrameCache;
+use crate::completion::{Completion, Dispatcher, Ticket};
+use crate::config::Config;
+use crate::counters::{Counters, Counting};
+use crate::error::{JournalError, Place, Result};
+use crate::head::{self, HeadState, HeadWriter};
+use crate::index::{FrameRef, StreamFacts};
+use crate::lock;
+use crate::reader::{SequenceReader, StreamReader};
+use crate::record::{Record, Replay, StreamId, Unit};
+use crate::recovery::apply::{self, Repairs};
+use crate::recovery::scan::{self, FrameView, Scan, ScanOptions, SegmentFacts, Sink, TornTail};
+use crate::shared::{self, Catalog, Durable, Head, Health, Mark, Shared, Status};
+use crate::store::Store;
+use crate::writer::core::{Core, Turn};
+use crate::writer::maintain::Maintenance;
+use crate::writer::prepare::Preparation;
+use crate::writer::queue::{Admission, NotQueued, Queue};
+use crate::writer::threads::Threads;
+
+/// What a start found and did.
+#[derive(Clone, Debug)]
+pub struct RecoveryReport {
+    pub store_id: [u8; 16],
+    /// The epoch that this open writes in.
+    pub epoch: u64,
+    pub last_sequence: u64,
+    pub segments: Vec<SegmentFacts>,
+    /// A write that never finished and was cut.
+    pub tail: Option<TornTail>,
+    pub repairs: Repairs,
+    /// Whether the last segment was read from the device itself (`false`: the page cache was judged).
+    pub device_read: bool,
+    /// Streams without a closing record: work of earlier epochs that was interrupted (JR-12).
+    pub interrupted: Vec<(StreamId, StreamFacts)>,
+}
+
+impl RecoveryReport {
+    /// Whether this start cut bytes that were not zero: something had been written there.
+    pub fn cut_written_bytes(&self) -> bool {
+        self.tail.is_some()
+    }
+}
+
+/// Why a unit was not taken.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The queue is full; the unit comes back. Try again when [`Journal::poll_room`] says so.
+    Busy(Unit),
+    /// A unit or record above the limits of JF-11, or without a record.
+    TooLarge,
+    Ended(JournalError),
+}
+
+/// A journal opened for writing. Clones share it; [`Journal::close`] ends it for all.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    core: Arc<Mutex<Core>>,
+    maintenance: Mutex<Maintenance>,
+    threads: Mutex<Option<Threads>>,
+    lock: Mutex<Option<Box<dyn DiskLock>>>,
+}
+
+impl Journal {
+    /// Opens for writing with a writer thread and its helper. Every record is handed to `replay` in order.
+    ///
+    /// # Errors
+    /// See [`JournalError`]; nothing on disk is changed by a refusal but the text in `LOCK`.
+    pub fn open(config: &Config, replay: &mut dyn Replay) -> Result<(Journal, RecoveryReport)> {
+        let (journal, report) = Journal::open_manual(config, replay)?;
+        let threads = Threads::start(&journal.inner.shared, &journal.inner.core)?;
+        *shared::lock(&journal.inner.threads) = Some(threads);
+        Ok((journal, report))
+    }
+
+    /// As [`Journal::open`], without threads: [`Journal::turn`] and [`Journal::maintain`] are called by the owner.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn open_manual(config: &Config, replay: &mut dyn Replay) -> Result<(Journal, RecoveryReport)> {
+        let held = lock::take(&*config.disk, &*config.clock, config.tuning.lock_wait)?;
+        let store = Store::open(config)?;
+        lock::note(&*config.disk, &*config.clock);
+        let head = head::read(&*store.disk, &store.keyring)?;
+        let device_read = judge_from_device(&store, &head)?;
+        let mut build = Build { catalog: Catalog::new(nothing_durable()), replay };
+        let options = ScanOptions { uncached_last: true, live: false };
+        let scan = scan::scan(&store, &head, options, &mut build)?;
+        refuse_problems(&scan)?;
+        let mut catalog = build.catalog;
+        let repairs = apply::apply(&store, &head, &scan)?;
+        // `apply` may have moved the head on.
+        let head = if repairs.empty_segment_removed.is_some() {
+            head::read(&*store.disk, &store.keyring)?
+        } else {
+            head
+        };
+        let epoch = head.slot.as_ref().map_or(0, |slot| slot.epoch).max(scan.epoch()) + 1;
+        let report = RecoveryReport {
+            store_id: store.id().0,
+            epoch,
+            last_sequence: scan.end.last_sequence,
+            segments: scan.segments.clone(),
+            tail: scan.tail.clone(),
+            repairs,
+            device_read,
+            interrupted: catalog.index.open_streams(),
+        };
+        fill_catalog(&mut catalog, &scan, config.clock.monotonic());
+        let journal = assemble(config, store, &head, &scan, catalog, epoch, held)?;
+        Ok((journal, report))
+    }
+
+    /// Takes a unit. The ticket resolves when it is durable; what is dropped before is still written.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn submit(&self, unit: Unit, admission: Admission) -> std::result::Result<Ticket, Refusal> {
+        self.submit_waking(unit, admission, None)
+    }
+
+    /// As [`Journal::submit`]; when it answers `Busy`, `waker` is woken once there may be room.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn submit_waking(
+        &self,
+        unit: Unit,
+        admission: Admission,
+        waker: Option<&Waker>,
+    ) -> std::result::Result<Ticket, Refusal> {
+        let records: Vec<_> = unit.records.iter().map(crate::writer::core::as_ref).collect();
+        if unit_bytes(&records).is_err() {
+            return Err(Refusal::TooLarge);
+        }
+        drop(records);
+        match self.inner.shared.queue.push(unit, admission, waker) {
+            Ok(number) => Ok(Ticket::new(Arc::clone(&self.inner.shared.completion), number)),
+            Err(NotQueued::Busy(unit)) => Err(Refusal::Busy(unit)),
+            Err(NotQueued::Ended(error)) => Err(Refusal::Ended(error)),
+        }
+    }
+
+    /// Submits an ordinary unit as soon as the queue has room, and waits until it is durable.
+    ///
+    /// # Errors
+    /// `TooLarge` as `Misuse`; whatever the ticket says.
+    pub async fn append(&self, unit: Unit, admission: Admission) -> Result<()> {
+        let mut unit = Some(unit);
+        let ticket = std::future::poll_fn(|cx: &mut Context<'_>| {
+            let Some(offered) = unit.take() else { return Poll::Pending };
+            match self.submit_waking(offered, admission, Some(cx.waker())) {
+                Ok(ticket) => Poll::Ready(Ok(ticket)),
+                Err(Refusal::Busy(_)) if admission == Admission::Create => {
+                    Poll::Ready(Err(JournalError::Full))
+                }
+                Err(Refusal::Busy(back)) => {
+                    unit = Some(back);
+                    Poll::Pending
+                }
+                Err(Refusal::TooLarge) => Poll::Ready(Err(JournalError::Misuse("the unit is too large"))),
+                Err(Refusal::Ended(e)) => Poll::Ready(Err(e)),
+            }
+        })
+        .await?;
+        ticket.await
+    }
+
+    /// A future that wakes due tickets in the runtime that runs it: one wake a group instead of one a ticket.
+    pub fn dispatcher(&self) -> Dispatcher {
+        Dispatcher::new(Arc::clone(&self.inner.shared.completion))
+    }
+
+    /// The newest durable sequence; 0 before the first record.
+    pub fn durable_sequence(&self) -> u64 {
+        self.inner.shared.durable_sequence.load(Ordering::Acquire)
+    }
+
+    /// Blocks until `sequence` is durable. `false`: the time is over, or it will never be.
+    pub fn wait_durable(&self, sequence: u64, timeout: Duration) -> bool {
+        let shared = &self.inner.shared;
+        let status = shared::lock(&shared.status);
+        let waiting = |status: &mut Status| {
+            self.durable_sequence() < sequence && status.poisoned.is_none() && !status.closed
+        };
+        let waited = shared.moved.wait_timeout_while(status, timeout, waiting);
+        drop(waited);
+        self.durable_sequence() >= sequence
+    }
+
+    /// The durable records of a stream from an event number on; records that are no events come with them.
+    pub fn read_stream(&self, stream: StreamId, from_event: u64) -> StreamReader {
+        StreamReader::new(Arc::clone(&self.inner.shared), stream, from_event)
+    }
+
+    /// All durable records from a sequence on.
+    pub fn read_from(&self, sequence: u64) -> SequenceReader {
+        SequenceReader::new(Arc::clone(&self.inner.shared), sequence)
+    }
+
+    pub fn stream(&self, stream: StreamId) -> Option<StreamFacts> {
+        self.inner.shared.read().index.facts(&stream)
+    }
+
+    /// Streams that are known.
+    pub fn streams(&self) -> usize {
+        self.inner.shared.read().index.len()
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.inner.shared.counting.view(self.inner.shared.queue.depth())
+    }
+
+    pub fn health(&self) -> Health {
+        self.inner.shared.health()
+    }
+
+    /// One turn of the writer; only for a journal opened without threads.
+    pub fn turn(&self) -> Turn {
+        shared::lock(&self.inner.core).turn()
+    }
+
+    /// One round of what the helper does; only for a journal opened without threads. Returns whether more filling
+    /// waits.
+    pub fn maintain(&self) -> bool {
+        shared::lock(&self.inner.maintenance).tick(&self.inner.shared)
+    }
+
+    /// Writes what is queued, seals, trims, closes the head, gives up the lock. Reading goes on to work.
+    ///
+    /// # Errors
+    /// `Poisoned` if anything was not durable.
+    pub fn close(&self) -> Result<()> {
+        let inner = &self.inner;
+        inner.stop_threads(false);
+        let closed = shared::lock(&inner.core).close();
+        *shared::lock(&inner.lock) = None;
+        closed
+    }
+}
+
+impl Inner {
+    fn stop_threads(&self, abandon: bool) {
+        if abandon {
+            self.shared.queue.end(JournalError::Closed);
+            self.shared.completion.end(JournalError::Closed);
+        } else {
+            self.shared.queue.close();
+        }
+        self.shared.stop_helper.store(true, Ordering::Release);
+        if let Some(mut threads) = shared::lock(&self.threads).take() {
+            threads.join();
+        }
+    }
+}
+
+impl Drop for Inner {
+    /// A journal that is dropped without `close` stands as after a crash: nothing more is written.
+    fn drop(&mut self) {
+        self.stop_threads(true);
+    }
+}
+
+/// F2: what an earlier writer left in the page cache after a failed sync must not be taken for durable. The first
+/// scan only judges; a sync error stops the start; the second scan (by the caller) reads the device.
+fn judge_from_device(store: &Store, head: &HeadState) -> Result<bool> {
+    struct Nothing;
+    impl Sink for Nothing {}
+    let options = ScanOptions { uncached_last: false, live: false };
+    let scan = scan::scan(store, head, options, &mut Nothing)?;
+    refuse_problems(&scan)?;
+    let mut device_read = true;
+    for segment in scan.opened.iter().rev().take(2) {
+        let writable = store.disk.open_for_write(&segment.name)?;
+        writable.sync_data()?;
+        let mut byte = [0];
+        device_read &= writable.read_uncached(&mut byte, 0)?;
+        writable.close()?;
+    }
+    Ok(device_read)
+}
+
+/// JR-5: the first problem stops the start.
+fn refuse_problems(scan: &Scan) -> Result<()> {
+    match scan.problems.first() {
+        None => Ok(()),
+        Some(problem) if problem.place == Place::default() => {
+            Err(JournalError::CorruptFile { file: "head".into(), what: problem.what })
+        }
+        Some(problem) => {
+            Err(JournalError::Corrupt { place: problem.place, row: problem.row, what: problem.what })
+        }
+    }
+}
+
+fn nothing_durable() -> Durable {
+    Durable {
+        end: sealog_journal_format::EndRecord::NONE,
+        lineage: [0; 16],
+        epoch: 0,
+        moved: Duration::ZERO,
+    }
+}
+
+/// The boot's sink: the index, the marks, and the owner's replay.
+struct Build<'a> {
+    catalog: Catalog,
+    replay: &'a mut dyn Replay,
+}
+
+impl Sink for Build<'_> {
+    fn frame(&mut self, frame: &FrameView) {
+        if frame.header.record_count > 0 {
+            let sequence = frame.header.first_sequence;
+            self.catalog.mark(Mark { sequence, segment: frame.segment, offset: frame.offset });
+        }
+    }
+
+    fn record(&mut self, frame: &FrameView, record: &Record) {
+        let at = FrameRef { segment: frame.segment, offset: frame.offset };
+        self.catalog.index.add(at, record);
+        self.replay.record(record);
+    }
+}
+
+fn fill_catalog(catalog: &mut Catalog, scan: &Scan, now: Duration) {
+    for facts in &scan.segments {
+        catalog.ends.insert(facts.number, facts.end_offset);
+    }
+    for segment in scan.opened.iter().filter(|segment| segment.number <= scan.end.segment) {
+        catalog.segments.insert(segment.number, Arc::clone(segment));
+    }
+    let (lineage, epoch) =
+        scan.last_segment().map_or(([0; 16], 0), |last| (last.header.lineage, last.header.epoch));
+    catalog.durable = Durable { end: scan.end, lineage, epoch, moved: now };
+}
+
+fn assemble(
+    config: &Config,
+    store: Store,
+    head: &HeadState,
+    scan: &Scan,
+    catalog: Catalog,
+    epoch: u64,
+    held: Box<dyn DiskLock>,
+) -> Result<Journal> {
+    let tuning = config.tuning.clone();
+    let writer = HeadWriter::open(&*store.disk, &store.keyring, head)?;
+    let predecessor_lineage = catalog.durable.lineage;
+    let mut lineage = [0; 16];
+    config.entropy.fill(&mut lineage).map_err(|_| JournalError::NoRandomness)?;
+    let shared = Arc::new(Shared {
+        store,
+        clock: Arc::clone(&config.clock),
+        entropy: Arc::clone(&config.entropy),
+        catalog: RwLock::new(catalog),
+        cache: FrameCache::new(tuning.cache_bytes_max),
+        queue: Queue::new(tuning.queue_bytes_max, tuning.queue_units_max),
+        completion: Arc::new(Completion::default()),
+        counting: Counting::default(),
+        preparation: Mutex::new(Preparation::default()),
+        head: Mutex::new(Head { writer, rewritten: config.clock.monotonic() }),
+        status: Mutex::new(Status::default()),
+        durable_sequence: AtomicU64::new(scan.end.last_sequence),
+        moved: Condvar::new(),
+        stop_helper: AtomicBool::new(false),
+        tuning,
+    });
+    let core = Core::new(Arc::clone(&shared), lineage, predecessor_lineage, epoch);
+    let inner = Inner {
+        shared,
+        core: Arc::new(Mutex::new(core)),
+        maintenance: Mutex::new(Maintenance::default()),
+        threads: Mutex::new(None),
+        lock: Mutex::new(Some(held)),
+    };
+    Ok(Journal { inner: Arc::new(inner) })
+}

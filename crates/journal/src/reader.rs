@@ -1,0 +1,176 @@
+//! Reading durable records by stream and by sequence. A reader holds a position, never a frame.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sealog_disk::io;
+use sealog_journal_format::checksum::crc32;
+use sealog_journal_format::frame::{self, FrameHeader};
+use sealog_journal_format::limits;
+use zeroize::Zeroizing;
+
+use crate::cache::OpenedFrame;
+use crate::error::{JournalError, Place, Result};
+use crate::index::FrameRef;
+use crate::record::{Record, StreamId};
+use crate::recovery::walk;
+use crate::segment::Segment;
+use crate::shared::Shared;
+
+/// Opens one frame that the index names: every tag is checked again at each read from the disk.
+fn open_frame(segment: &Segment, at: FrameRef) -> Result<OpenedFrame> {
+    let damaged = |what| {
+        let place = Place { segment: at.segment, frame: 0, offset: at.offset, sequence: 0 };
+        JournalError::Corrupt { place, row: 3, what }
+    };
+    let file = segment.file()?;
+    let mut head = [0; limits::FRAME_HEADER_BYTES];
+    io::read_exact_at(&*file, &mut head, at.offset)?;
+    let tag = frame::header_tag(&head);
+    segment
+        .keys
+        .header
+        .verify(frame::tagged_part(&head), &tag)
+        .map_err(|_| damaged("a frame header does not authenticate"))?;
+    let header = FrameHeader::decode(&head).map_err(|_| damaged("a frame header does not read back"))?;
+    let mut plaintext = Zeroizing::new(vec![0; header.body_length as usize]);
+    io::read_exact_at(&*file, &mut plaintext, at.offset + limits::FRAME_HEADER_BYTES as u64)?;
+    if crc32(&plaintext) != header.body_crc {
+        return Err(damaged("a frame body does not read back"));
+    }
+    let context = header.body_context(&segment.header.store_id, segment.number);
+    segment
+        .keys
+        .body
+        .open(u64::from(header.index), &context, &mut plaintext, &header.body_tag)
+        .map_err(|_| damaged("a frame body does not authenticate"))?;
+    Ok(OpenedFrame { header, epoch: segment.header.epoch, plaintext })
+}
+
+/// The frame at `at`, from the cache or the disk. Damage found here stops the writer.
+fn frame(shared: &Shared, at: FrameRef) -> Result<Arc<OpenedFrame>> {
+    shared.cache.get(at, || {
+        let segment = {
+            let mut catalog = shared.write();
+            catalog.touch(at.segment);
+            catalog.segments.get(&at.segment).map(Arc::clone)
+        };
+        let segment = segment.ok_or(JournalError::Missing { file: "a segment".into() })?;
+        open_frame(&segment, at).inspect_err(|e| {
+            if matches!(e, JournalError::Corrupt { .. }) {
+                shared.poison("damage was found while reading");
+            }
+        })
+    })
+}
+
+/// The records of one stream from an event number on, as they were durable when the reader was made.
+#[derive(Debug)]
+pub struct StreamReader {
+    shared: Arc<Shared>,
+    stream: StreamId,
+    from_event: u64,
+    frames: VecDeque<FrameRef>,
+    ready: VecDeque<Record>,
+}
+
+impl StreamReader {
+    pub(crate) fn new(shared: Arc<Shared>, stream: StreamId, from_event: u64) -> StreamReader {
+        let frames = shared.read().index.frames(&stream).unwrap_or_default().into();
+        StreamReader { shared, stream, from_event, frames, ready: VecDeque::new() }
+    }
+}
+
+impl Iterator for StreamReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
+        loop {
+            if let Some(record) = self.ready.pop_front() {
+                return Some(Ok(record));
+            }
+            let at = self.frames.pop_front()?;
+            match frame(&self.shared, at) {
+                Ok(opened) => {
+                    let records = walk::records(&opened.header, &opened.plaintext, opened.epoch);
+                    let wanted = records.into_iter().filter(|record| {
+                        record.stream == Some(self.stream)
+                            && (record.event_number >= self.from_event || record.event_number == 0)
+                    });
+                    self.ready.extend(wanted);
+                }
+                Err(e) => {
+                    self.frames.clear();
+                    return Some(Err(e));
+                }
+            }
+        }
+    }
+}
+
+/// All records from a sequence on, up to what was durable when the reader was made.
+#[derive(Debug)]
+pub struct SequenceReader {
+    shared: Arc<Shared>,
+    from: u64,
+    through: u64,
+    next: Option<FrameRef>,
+    ready: VecDeque<Record>,
+}
+
+impl SequenceReader {
+    pub(crate) fn new(shared: Arc<Shared>, from: u64) -> SequenceReader {
+        let (through, next) = {
+            let catalog = shared.read();
+            let at = catalog.marks.partition_point(|mark| mark.sequence <= from);
+            let mark = catalog.marks.get(at.saturating_sub(1));
+            let next = mark.map(|mark| FrameRef { segment: mark.segment, offset: mark.offset });
+            (catalog.durable.end.last_sequence, next)
+        };
+        SequenceReader { shared, from, through, next, ready: VecDeque::new() }
+    }
+
+    /// The frame behind one that was read: in the same segment, or the first of the next one.
+    fn behind(&self, at: FrameRef, opened: &OpenedFrame) -> FrameRef {
+        let offset = at.offset + opened.header.frame_bytes();
+        let ended = self.shared.read().ends.get(&at.segment).is_some_and(|end| offset >= *end);
+        match ended {
+            true => FrameRef { segment: at.segment + 1, offset: limits::DATA_START },
+            false => FrameRef { segment: at.segment, offset },
+        }
+    }
+
+    fn load(&mut self) -> Result<bool> {
+        let Some(at) = self.next else { return Ok(false) };
+        let opened = match frame(&self.shared, at) {
+            Ok(opened) => opened,
+            Err(e) => {
+                self.next = None;
+                return Err(e);
+            }
+        };
+        let records = walk::records(&opened.header, &opened.plaintext, opened.epoch);
+        let (from, through) = (self.from, self.through);
+        self.ready.extend(records.into_iter().filter(|r| r.sequence >= from && r.sequence <= through));
+        let seen = opened.header.next_sequence() - 1;
+        self.next = (seen < self.through).then(|| self.behind(at, &opened));
+        Ok(true)
+    }
+}
+
+impl Iterator for SequenceReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
+        loop {
+            if let Some(record) = self.ready.pop_front() {
+                return Some(Ok(record));
+            }
+            match self.load() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}

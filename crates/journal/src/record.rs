@@ -1,0 +1,66 @@
+//! Records as the journal's users see them: an envelope the journal understands and a body it does not.
+
+pub use sealog_journal_format::record::Class;
+
+/// The sixteen bytes that name a stream: an execution's id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamId(pub [u8; 16]);
+
+/// A record to be written. Times are milliseconds since the epoch, sizes are bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRecord {
+    pub kind: u16,
+    pub stream: Option<StreamId>,
+    pub class: Class,
+    /// 0: not an event.
+    pub event_number: u64,
+    pub time_ms: u64,
+    pub logical_size: u64,
+    pub body: Vec<u8>,
+}
+
+/// Records that are committed all or nothing, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    pub records: Vec<NewRecord>,
+}
+
+impl Unit {
+    pub fn one(record: NewRecord) -> Unit {
+        Unit { records: vec![record] }
+    }
+
+    /// An upper bound of what the unit takes in a group, in bytes.
+    pub(crate) fn encoded_bytes_max(&self) -> usize {
+        self.records.iter().map(|r| r.body.len() + 64).sum()
+    }
+}
+
+/// A durable record, read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub sequence: u64,
+    pub kind: u16,
+    pub stream: Option<StreamId>,
+    pub class: Class,
+    pub event_number: u64,
+    pub time_ms: u64,
+    pub logical_size: u64,
+    pub body: Vec<u8>,
+    /// The epoch of the writer that wrote it.
+    pub epoch: u64,
+}
+
+/// Takes every record of a journal in sequence order; the one scan behind boot, `verify` and `replay` calls it.
+pub trait Replay {
+    fn record(&mut self, record: &Record);
+}
+
+/// Takes nothing.
+/// A sink that wants nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ignore;
+
+impl Replay for Ignore {
+    fn record(&mut self, _record: &Record) {}
+}

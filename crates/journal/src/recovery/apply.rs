@@ -1,0 +1,165 @@
+//! The part of recovery that writes, after the verdict: quarantine and cut, clean up, level the keyring (JR-7).
+//! Every step may be repeated by the next start.
+
+use sealog_disk::{Disk, ErrorKind, Folder, LogFile, Name, io};
+use sealog_journal_format::limits;
+use sealog_journal_format::names::QuarantineName;
+use sealog_seal::StoreId;
+
+use crate::error::Result;
+use crate::head::{HeadContent, HeadState, HeadWriter};
+use crate::recovery::scan::{Scan, TornTail};
+use crate::store::{self, KeyringCopy, Store, keyring_name, root_name};
+
+const QUARANTINE_FILES_MAX: usize = 64;
+const QUARANTINE_BYTES_MAX: u64 = 64 << 20;
+
+/// What was done, for the recovery report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repairs {
+    /// The cut tail was copied to quarantine first (`false`: there was no room for the copy).
+    pub tail_quarantined: bool,
+    /// A copy of the keyring was rewritten from the other one.
+    pub keyring_levelled: bool,
+    /// An empty published segment was removed.
+    pub empty_segment_removed: Option<u64>,
+}
+
+/// Brings the files to the state that the scan judged them to be in. `scan` has no problems.
+pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan) -> Result<Repairs> {
+    let disk = &*store.disk;
+    let mut repairs = Repairs::default();
+    remove_leftovers(disk)?;
+    if let Some(tail) = &scan.tail {
+        repairs.tail_quarantined = quarantine(store, scan, tail)?;
+    }
+    if scan.end.segment != 0 {
+        cut(store, scan)?;
+    }
+    if let Some(follower) = &scan.follower {
+        let mut writer = HeadWriter::open(disk, &store.keyring, head)?;
+        let lineage = scan.last_segment().map_or([0; 16], |last| last.header.lineage);
+        // The epoch of the removed segment stays used.
+        let epoch = scan.epoch();
+        writer.rewrite_both(&HeadContent::naming(&scan.end, lineage, epoch, false))?;
+        disk.remove(&follower.name)?;
+        disk.sync_folder(Folder::Segments)?;
+        repairs.empty_segment_removed = Some(follower.number);
+    }
+    repairs.keyring_levelled = level_keyring(store)?;
+    Ok(repairs)
+}
+
+/// `next` and temporaries: nothing relies on them, so they go first (they may be all the room there is).
+fn remove_leftovers(disk: &dyn Disk) -> Result<()> {
+    let mut removed = false;
+    for entry in store::list(disk, Folder::Segments)? {
+        if entry.file == "next" || entry.file.ends_with(".tmp") {
+            if let Some(name) = Name::new(Folder::Segments, &entry.file) {
+                disk.remove(&name)?;
+                removed = true;
+            }
+        }
+    }
+    for file in ["keyring.tmp", "head.tmp", "store.tmp"] {
+        match disk.remove(&root_name(file)) {
+            Ok(()) => {}
+            Err(e) if e.kind == ErrorKind::NotFound => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    if removed {
+        disk.sync_folder(Folder::Segments)?;
+    }
+    Ok(())
+}
+
+/// Cuts the last segment at its end: a torn tail, or zeros that were prepared and not used. A follower's tail goes
+/// with the follower.
+fn cut(store: &Store, scan: &Scan) -> Result<()> {
+    let Some(last) = scan.last_segment() else { return Ok(()) };
+    if last.length == scan.end.end_offset {
+        return Ok(());
+    }
+    let file = store.disk.open_for_write(&last.name)?;
+    file.set_length(scan.end.end_offset)?;
+    file.sync_all()?;
+    file.close()?;
+    Ok(())
+}
+
+/// Copies the tail; a second try writes the same file. `false` if there was no room: the cut goes on, it says so.
+fn quarantine(store: &Store, scan: &Scan, tail: &TornTail) -> Result<bool> {
+    let disk = &*store.disk;
+    let Some(segment) = scan.opened.iter().find(|s| s.number == tail.place.segment) else {
+        return Ok(false);
+    };
+    prune(disk)?;
+    let file = segment.file()?;
+    match copy_tail(disk, store.id(), &*file, tail) {
+        Ok(()) => Ok(true),
+        Err(e) if matches!(e.kind, ErrorKind::Full | ErrorKind::ReadOnly) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn copy_tail(
+    disk: &dyn Disk,
+    store_id: StoreId,
+    from: &dyn LogFile,
+    tail: &TornTail,
+) -> std::result::Result<(), sealog_disk::DiskError> {
+    let names = QuarantineName { segment: tail.place.segment, frame: tail.place.frame };
+    let name = |file: &str| Name::new(Folder::Quarantine, file).expect("digits, a dash and a known suffix");
+    let temporary = name("tail.tmp");
+    disk.make_folder(Folder::Quarantine)?;
+    disk.sync_folder(Folder::Root)?;
+    let bytes = tail.bytes.min(QUARANTINE_BYTES_MAX);
+    let mut copy = vec![0; limits::HEADER_BYTES + bytes as usize];
+    let (header, body) = copy.split_at_mut(limits::HEADER_BYTES);
+    io::read_exact_at(from, header, 0)?;
+    io::read_exact_at(from, body, tail.place.offset)?;
+    io::publish(disk, &temporary, &name(&names.tail_name()), &copy)?;
+    let report = format!(
+        "store {store_id}\nsegment {}\nframe {}\noffset {}\nbytes {}\nsectors {}\nzero sectors {}\n",
+        tail.place.segment, tail.place.frame, tail.place.offset, tail.bytes, tail.sectors, tail.zero_sectors
+    );
+    io::publish(disk, &temporary, &name(&names.report_name()), report.as_bytes())
+}
+
+/// Keeps the quarantine bounded: the lowest names (the oldest segments) go first.
+fn prune(disk: &dyn Disk) -> Result<()> {
+    let mut entries = store::list(disk, Folder::Quarantine)?;
+    entries.retain(|e| e.file.ends_with(".tail"));
+    let mut bytes: u64 = entries.iter().map(|e| e.length).sum();
+    let mut files = entries.len();
+    for entry in entries {
+        if files < QUARANTINE_FILES_MAX && bytes < QUARANTINE_BYTES_MAX {
+            break;
+        }
+        for file in [entry.file.clone(), entry.file.replace(".tail", ".txt")] {
+            if let Some(name) = Name::new(Folder::Quarantine, &file) {
+                match disk.remove(&name) {
+                    Err(e) if e.kind != ErrorKind::NotFound => return Err(e.into()),
+                    Ok(()) | Err(_) => {}
+                }
+            }
+        }
+        files -= 1;
+        bytes -= entry.length;
+    }
+    Ok(())
+}
+
+/// A damaged, missing or older copy is replaced by the one that counts.
+fn level_keyring(store: &Store) -> Result<bool> {
+    let mut levelled = false;
+    for (copy, state) in store.copies.iter().enumerate() {
+        if *state != KeyringCopy::Good {
+            let bytes = store.keyring.encode();
+            io::publish(&*store.disk, &root_name("keyring.tmp"), &keyring_name(copy), &bytes)?;
+            levelled = true;
+        }
+    }
+    Ok(levelled)
+}

@@ -1,0 +1,77 @@
+//! What proves that places of the last segment were once durable (JR-1), collected also from behind damage.
+
+use sealog_journal_format::frame::{self, FrameHeader};
+use sealog_journal_format::head::HeadSlot;
+use sealog_journal_format::limits;
+
+use crate::error::Result;
+use crate::segment::Segment;
+use crate::window::Window;
+
+/// Evidence about one segment. Places below `frames` are proven; `end_chain` proves all of it up to that value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Evidence {
+    pub frames: u64,
+    pub end_chain: Option<[u8; 16]>,
+}
+
+impl Evidence {
+    /// What the head proves about segment `number`, whose follower (published, without a valid frame) is `follower`.
+    pub fn from_head(head: &HeadSlot, number: u64, follower: Option<u64>) -> Evidence {
+        // With count 0 the head proves nothing about the segment it names, and all of the predecessor.
+        if head.segment == number {
+            return Evidence { frames: head.frames, end_chain: None };
+        }
+        match follower {
+            Some(next) if head.segment == next && head.frames == 0 => {
+                Evidence { frames: 0, end_chain: Some(head.chain) }
+            }
+            _ => Evidence::default(),
+        }
+    }
+
+    /// An authentic header of frame `index` proves the places before it.
+    pub fn header(&mut self, header: &FrameHeader) {
+        self.frames = self.frames.max(u64::from(header.index));
+    }
+
+    /// Whether place `index`, reached with chain value `chain`, was once durable.
+    pub fn covers(&self, index: u64, chain: &[u8; 16]) -> bool {
+        index < self.frames || self.end_chain.is_some_and(|end| end != *chain)
+    }
+}
+
+/// The first authentic frame header at or behind `from`, at 8-byte steps.
+pub(crate) fn next_header(
+    segment: &Segment,
+    window: &mut Window,
+    from: u64,
+) -> Result<Option<(u64, FrameHeader)>> {
+    let mut offset = from.next_multiple_of(8);
+    while offset + limits::FRAME_HEADER_BYTES as u64 <= window.length() {
+        let Some(bytes) = window.slice(offset, limits::FRAME_HEADER_BYTES)? else {
+            return Ok(None);
+        };
+        if frame::looks_like_header(bytes) {
+            let bytes: [u8; limits::FRAME_HEADER_BYTES] =
+                bytes.try_into().expect("slice returns the length asked for");
+            let tag = frame::header_tag(&bytes);
+            let authentic = segment.keys.header.verify(frame::tagged_part(&bytes), &tag).is_ok();
+            if let (true, Ok(header)) = (authentic, FrameHeader::decode(&bytes)) {
+                return Ok(Some((offset, header)));
+            }
+        }
+        offset += 8;
+    }
+    Ok(None)
+}
+
+/// Every authentic header from `from` to the end of the segment, folded into `evidence`.
+pub(crate) fn collect(segment: &Segment, window: &mut Window, from: u64, evidence: &mut Evidence) -> Result<()> {
+    let mut from = from;
+    while let Some((offset, header)) = next_header(segment, window, from)? {
+        evidence.header(&header);
+        from = offset + 8;
+    }
+    Ok(())
+}

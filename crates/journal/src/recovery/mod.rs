@@ -1,0 +1,8 @@
+//! From the files of a stopped (or running) journal to a verdict, without changing a byte: `scan` reads, `table`
+//! decides, `apply` is the only part that writes.
+
+pub(crate) mod apply;
+pub(crate) mod evidence;
+pub(crate) mod scan;
+pub(crate) mod table;
+pub(crate) mod walk;

@@ -1,0 +1,564 @@
+//! The one scan behind boot, `verify`, `inspect` and `replay`: it reads every segment in order, hands frames and
+//! records to a sink, asks the table about every place where something stops, and never changes a byte.
+
+use std::sync::Arc;
+
+use sealog_disk::Name;
+use sealog_journal_format::end::EndRecord;
+use sealog_journal_format::frame::{FrameHeader, FrameKind};
+use sealog_journal_format::limits;
+
+use crate::error::{Place, Result};
+use crate::head::HeadState;
+use crate::record::Record;
+use crate::recovery::evidence::{self, Evidence};
+use crate::recovery::table::{self, Decision, Found, Position, Verdict};
+use crate::recovery::walk::{self, Step, Walker};
+use crate::segment::{Segment, Unopened};
+use crate::store::Store;
+use crate::window::Window;
+
+/// Where a frame stands and what its header says.
+#[derive(Clone, Debug)]
+pub struct FrameView {
+    pub segment: u64,
+    pub offset: u64,
+    pub epoch: u64,
+    pub header: FrameHeader,
+}
+
+/// What a scan hands out, in journal order.
+pub trait Sink {
+    fn frame(&mut self, _frame: &FrameView) {}
+    fn record(&mut self, _frame: &FrameView, _record: &Record) {}
+}
+
+/// Something that is not as it must be. `row` is the row of the decision table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub place: Place,
+    pub row: u8,
+    pub what: &'static str,
+}
+
+/// Records that cannot be shown: from `first_sequence` up to `last_sequence`, or an unknown end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    pub segment: u64,
+    pub offset: u64,
+    pub first_sequence: u64,
+    pub last_sequence: Option<u64>,
+}
+
+/// A write that never finished, at the end of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    pub place: Place,
+    /// From the place to the end of the file.
+    pub bytes: u64,
+    /// 512-byte sectors of it that are still all zero, and all of them.
+    pub zero_sectors: u64,
+    pub sectors: u64,
+}
+
+/// One segment as the scan found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentFacts {
+    pub number: u64,
+    pub file: String,
+    pub length: u64,
+    pub epoch: u64,
+    pub lineage: [u8; 16],
+    pub key_id: [u8; 16],
+    pub created_ms: u64,
+    pub frames: u64,
+    pub records: u64,
+    pub first_sequence: u64,
+    pub last_sequence: u64,
+    pub end_offset: u64,
+    pub sealed: bool,
+}
+
+/// A published segment behind the last one, without a valid frame.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    pub number: u64,
+    pub name: Name,
+}
+
+/// What a scan found; the verdict is in `problems` and `tail`.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub segments: Vec<SegmentFacts>,
+    pub opened: Vec<Arc<Segment>>,
+    pub problems: Vec<Problem>,
+    pub gaps: Vec<Gap>,
+    pub tail: Option<TornTail>,
+    pub follower: Option<Follower>,
+    /// Where the next frame would stand; `EndRecord::NONE` without a segment.
+    pub end: EndRecord,
+    /// Sequence and valid frames of the last segment, evidence or not (a live writer's newest frame counts).
+    pub standing_frames: u64,
+    /// Places of the last segment that evidence covers.
+    pub proven_frames: u64,
+}
+
+impl Scan {
+    /// The segment behind which the journal goes on.
+    pub fn last_segment(&self) -> Option<&Arc<Segment>> {
+        self.opened.iter().find(|segment| segment.number == self.end.segment)
+    }
+
+    /// The newest epoch that any segment here was written in.
+    pub fn epoch(&self) -> u64 {
+        self.opened.iter().map(|segment| segment.header.epoch).max().unwrap_or(0)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScanOptions {
+    /// Read the last segment past the page cache (JR-7).
+    pub uncached_last: bool,
+    /// A writer holds the lock: show only what evidence covers and judge nothing above it (JR-13).
+    pub live: bool,
+}
+
+pub(crate) fn scan(
+    store: &Store,
+    head: &HeadState,
+    options: ScanOptions,
+    sink: &mut dyn Sink,
+) -> Result<Scan> {
+    let files = store.segment_files()?;
+    let mut scanner = Scanner {
+        head,
+        options,
+        sink,
+        out: Scan {
+            segments: Vec::new(),
+            opened: Vec::new(),
+            problems: Vec::new(),
+            gaps: Vec::new(),
+            tail: None,
+            follower: None,
+            end: EndRecord::NONE,
+            standing_frames: 0,
+            proven_frames: 0,
+        },
+    };
+    scanner.presence(&files);
+    let mut chain = Vec::new();
+    for (number, name) in &files {
+        let opened = match Segment::open(&store.disk, &store.keyring, name, *number) {
+            Ok(segment) => Some(segment),
+            Err(Unopened::Failed(e)) => return Err(e),
+            Err(Unopened::Newer(version)) => {
+                return Err(crate::JournalError::NewerFormat { file: name.to_string(), version });
+            }
+            Err(Unopened::Damaged(what)) => {
+                scanner.unopened(*number, what);
+                None
+            }
+        };
+        if let Some(copy) = opened.as_ref().and_then(|s| s.damaged_copy) {
+            scanner.damaged_copy(*number, copy);
+        }
+        chain.push(opened);
+    }
+    scanner.chain(chain)?;
+    Ok(scanner.out)
+}
+
+struct Scanner<'a> {
+    head: &'a HeadState,
+    options: ScanOptions,
+    sink: &'a mut dyn Sink,
+    out: Scan,
+}
+
+impl Scanner<'_> {
+    /// Rows 10 and 11: the head itself, the segment it names, and holes in the numbering.
+    fn presence(&mut self, files: &[(u64, Name)]) {
+        let head = table::decide_head(self.head.present, self.head.good_slots);
+        if head.verdict != Verdict::Sound {
+            self.problem(Place { segment: 0, frame: 0, offset: 0, sequence: 0 }, head);
+        }
+        let mut expected = files.first().map_or(1, |(first, _)| *first);
+        if expected != 1 {
+            self.absent(1);
+        }
+        for (number, _) in files {
+            if *number != expected {
+                self.absent(expected);
+            }
+            expected = number + 1;
+        }
+        let named = self.head.slot.as_ref().map_or(0, |slot| slot.segment);
+        if named != 0 && !files.iter().any(|(number, _)| *number == named) && named >= expected {
+            self.absent(named);
+        }
+    }
+
+    fn absent(&mut self, segment: u64) {
+        self.problem(Place { segment, frame: 0, offset: 0, sequence: 0 }, table::decide_presence(false));
+        self.out.gaps.push(Gap { segment, offset: 0, first_sequence: 0, last_sequence: None });
+    }
+
+    fn unopened(&mut self, segment: u64, what: &'static str) {
+        let mut decision = table::decide(Position::NotLast, Found::HeaderCopy, true);
+        decision.what = what;
+        self.problem(Place { segment, frame: 0, offset: 0, sequence: 0 }, decision);
+        self.out.gaps.push(Gap { segment, offset: 0, first_sequence: 0, last_sequence: None });
+    }
+
+    fn damaged_copy(&mut self, segment: u64, copy: u64) {
+        let offset = copy * sealog_journal_format::limits::HEADER_BYTES as u64;
+        let decision = table::decide(Position::NotLast, Found::HeaderCopy, true);
+        self.problem(Place { segment, frame: 0, offset, sequence: 0 }, decision);
+    }
+
+    fn problem(&mut self, place: Place, decision: Decision) {
+        self.out.problems.push(Problem { place, row: decision.row, what: decision.what });
+    }
+
+    /// Walks all segments in order. *Last* is the newest with a valid link (JR-2).
+    fn chain(&mut self, chain: Vec<Option<Segment>>) -> Result<()> {
+        let mut links = Vec::new();
+        for segment in &chain {
+            links.push(match segment {
+                Some(segment) => peek_link(segment)?,
+                None => None,
+            });
+        }
+        let last = links.iter().rposition(Option::is_some);
+        let followers = followers(&chain)?;
+        let mut previous = EndRecord::NONE;
+        for (at, segment) in chain.into_iter().enumerate() {
+            let Some(segment) = segment else { continue };
+            self.lineage(&segment);
+            let start = links[at].unwrap_or(previous);
+            previous = match last {
+                Some(last) if at < last => self.ended(&segment, &start, links[at + 1])?,
+                Some(last) if at == last => self.last(&segment, &start, &followers[at])?,
+                last => {
+                    let first = at == last.map_or(0, |last| last + 1);
+                    self.behind_last(&segment, &previous, first)?
+                }
+            };
+            segment.release();
+            self.out.opened.push(Arc::new(segment));
+        }
+        Ok(())
+    }
+
+    fn lineage(&mut self, segment: &Segment) {
+        let Some(before) = self.out.opened.last() else { return };
+        let (old, new) = (&before.header, &segment.header);
+        let same_writer = old.lineage == new.lineage && old.epoch == new.epoch;
+        let next_writer = new.predecessor_lineage == old.lineage && new.epoch > old.epoch;
+        if !same_writer && !next_writer {
+            let mut decision = table::decide(Position::Last { sealed: false }, Found::Foreign, true);
+            decision.what = "the segment does not continue its predecessor's lineage";
+            let place = Place { segment: segment.number, frame: 0, offset: 0, sequence: 0 };
+            self.problem(place, decision);
+        }
+    }
+
+    /// An ended segment: it must end exactly where `named`, its successor's link, says (rows 2 and 3).
+    fn ended(&mut self, segment: &Segment, start: &EndRecord, named: Option<EndRecord>) -> Result<EndRecord> {
+        let mut walker = Walker::new(segment, start, false)?;
+        let mut facts = self.begin(segment, &walker);
+        loop {
+            self.check_head(segment, &walker, Position::NotLast);
+            let at_named_end = named.is_some_and(|end| end.frames == walker.next.index);
+            let found = if at_named_end {
+                let matches = named == Some(walker.end());
+                match (matches, walker.window.zero_from(walker.next.offset)?) {
+                    (true, true) => Found::NamedEnd,
+                    (true, false) => Found::Bad,
+                    (false, _) => Found::Foreign,
+                }
+            } else {
+                match walker.step()? {
+                    Step::Frame(frame) => {
+                        self.deliver(segment, &mut facts, &frame.header, frame.offset, walker.plaintext());
+                        continue;
+                    }
+                    Step::Stop(found) => found,
+                }
+            };
+            let decision = table::decide(Position::NotLast, found, true);
+            if decision.verdict == Verdict::Sound {
+                break;
+            }
+            self.problem(place(segment, &walker), decision);
+            let limit = named.map(|end| end.frames);
+            if at_named_end || !self.skip_hole(segment, &mut walker, limit)? {
+                break;
+            }
+        }
+        Ok(self.finish(facts, &walker, named))
+    }
+
+    /// The last segment: rows 4 to 9 at the first place where its valid prefix stops.
+    fn last(&mut self, segment: &Segment, start: &EndRecord, follower: &FollowerEvidence) -> Result<EndRecord> {
+        let mut walker = Walker::new(segment, start, self.options.uncached_last)?;
+        let mut facts = self.begin(segment, &walker);
+        let mut evidence = match &self.head.slot {
+            Some(slot) => Evidence::from_head(slot, segment.number, follower.number),
+            None => Evidence::default(),
+        };
+        evidence.end_chain = evidence.end_chain.or(follower.link_chain);
+        // Beside a live writer each frame waits for the evidence that the next header or the head gives.
+        let mut held: Option<Held> = None;
+        loop {
+            self.check_head(segment, &walker, Position::Last { sealed: walker.sealed });
+            match walker.step()? {
+                Step::Frame(frame) => {
+                    evidence.header(&frame.header);
+                    if let Some(held) = held.take_if(|held| evidence.frames > u64::from(held.header.index)) {
+                        self.deliver(segment, &mut facts, &held.header, held.offset, &held.plaintext);
+                    }
+                    if self.options.live {
+                        let plaintext = walker.plaintext().to_vec();
+                        held = Some(Held { header: frame.header, offset: frame.offset, plaintext });
+                    } else {
+                        self.deliver(segment, &mut facts, &frame.header, frame.offset, walker.plaintext());
+                    }
+                }
+                Step::Stop(found) => {
+                    self.out.standing_frames = walker.next.index;
+                    if !self.stopped(segment, &mut walker, found, &mut evidence)? {
+                        break;
+                    }
+                }
+            }
+        }
+        let proven = |held: &Held| evidence.covers(u64::from(held.header.index), &held.header.previous_chain);
+        if let Some(held) = held.filter(proven) {
+            self.deliver(segment, &mut facts, &held.header, held.offset, &held.plaintext);
+        }
+        self.out.proven_frames = evidence.frames;
+        let end = self.finish(facts, &walker, None);
+        self.out.end = end;
+        Ok(end)
+    }
+
+    /// Judges the place where the walk stopped. `true`: go on behind the hole.
+    fn stopped(
+        &mut self,
+        segment: &Segment,
+        walker: &mut Walker<'_>,
+        found: Found,
+        evidence: &mut Evidence,
+    ) -> Result<bool> {
+        if found != Found::Nothing {
+            evidence::collect(segment, &mut walker.window, walker.next.offset, evidence)?;
+        }
+        let covered = evidence.covers(walker.next.index, &walker.next.chain);
+        if self.options.live && !covered {
+            return Ok(false);
+        }
+        let decision = table::decide(Position::Last { sealed: walker.sealed }, found, covered);
+        match decision.verdict {
+            Verdict::Sound | Verdict::EndOfData => Ok(false),
+            Verdict::TornTail => {
+                self.out.tail = Some(torn_tail(place(segment, walker), walker)?);
+                Ok(false)
+            }
+            Verdict::Corruption => {
+                self.problem(place(segment, walker), decision);
+                self.skip_hole(segment, walker, None)
+            }
+        }
+    }
+
+    /// A published segment behind the last one (JR-2). Only the first such one may be there, and only without
+    /// evidence about its place 0.
+    fn behind_last(&mut self, segment: &Segment, previous: &EndRecord, first: bool) -> Result<EndRecord> {
+        let mut walker = Walker::new(segment, previous, self.options.uncached_last)?;
+        let facts = self.begin(segment, &walker);
+        let found = match walker.step()? {
+            Step::Frame(_) => Found::Foreign,
+            Step::Stop(found) => found,
+        };
+        let mut evidence = match &self.head.slot {
+            Some(slot) => Evidence::from_head(slot, segment.number, None),
+            None => Evidence::default(),
+        };
+        evidence::collect(segment, &mut walker.window, walker.next.offset, &mut evidence)?;
+        let covered = evidence.covers(0, &walker.next.chain);
+        let position = if first { Position::Last { sealed: false } } else { Position::NotLast };
+        let decision = table::decide(position, found, covered);
+        if self.options.live && !covered && first {
+            return Ok(*previous);
+        }
+        match decision.verdict {
+            Verdict::Sound | Verdict::EndOfData => {}
+            Verdict::TornTail => self.out.tail = Some(torn_tail(place(segment, &walker), &mut walker)?),
+            Verdict::Corruption => {
+                self.problem(place(segment, &walker), decision);
+                let lost = Gap {
+                    segment: segment.number,
+                    offset: walker.next.offset,
+                    first_sequence: walker.next.sequence,
+                    last_sequence: None,
+                };
+                self.out.gaps.push(lost);
+            }
+        }
+        self.out.follower = Some(Follower { number: segment.number, name: segment.name.clone() });
+        self.out.segments.push(facts);
+        Ok(*previous)
+    }
+
+    /// Row 7 or 3: the head is authentic and names another chain value or sequence for a place that is here.
+    fn check_head(&mut self, segment: &Segment, walker: &Walker<'_>, position: Position) {
+        let Some(slot) = &self.head.slot else { return };
+        let here = slot.segment == segment.number && slot.frames == walker.next.index && slot.frames > 0;
+        if here && (slot.chain != walker.next.chain || slot.last_sequence != walker.next.sequence - 1) {
+            let mut decision = table::decide(position, Found::Foreign, true);
+            decision.what = "the head names another history than this segment holds";
+            self.problem(place(segment, walker), decision);
+        }
+    }
+
+    /// Moves the walker to the next authentic header behind damage and notes the hole. `false`: there is none.
+    fn skip_hole(&mut self, segment: &Segment, walker: &mut Walker<'_>, frames_max: Option<u64>) -> Result<bool> {
+        let (hole, first_sequence) = (walker.next.offset, walker.next.sequence);
+        let mut from = hole + 8;
+        let found = loop {
+            match evidence::next_header(segment, &mut walker.window, from)? {
+                Some((offset, header)) => {
+                    let later = u64::from(header.index) > walker.next.index
+                        && header.first_sequence >= first_sequence
+                        && frames_max.is_none_or(|max| u64::from(header.index) < max);
+                    if later {
+                        break Some((offset, header));
+                    }
+                    from = offset + 8;
+                }
+                None => break None,
+            }
+        };
+        let last_sequence = found.as_ref().map(|(_, header)| header.first_sequence - 1);
+        if last_sequence != Some(first_sequence - 1) {
+            self.out.gaps.push(Gap { segment: segment.number, offset: hole, first_sequence, last_sequence });
+        }
+        if let Some((offset, header)) = &found {
+            walker.resume_at(*offset, header);
+        }
+        Ok(found.is_some())
+    }
+
+    fn begin(&self, segment: &Segment, walker: &Walker<'_>) -> SegmentFacts {
+        SegmentFacts {
+            number: segment.number,
+            file: segment.name.to_string(),
+            length: segment.length,
+            epoch: segment.header.epoch,
+            lineage: segment.header.lineage,
+            key_id: segment.header.key_id,
+            created_ms: segment.header.created_ms,
+            frames: 0,
+            records: 0,
+            first_sequence: walker.next.sequence,
+            last_sequence: walker.next.sequence - 1,
+            end_offset: walker.next.offset,
+            sealed: false,
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        segment: &Segment,
+        facts: &mut SegmentFacts,
+        header: &FrameHeader,
+        offset: u64,
+        plaintext: &[u8],
+    ) {
+        let epoch = segment.header.epoch;
+        let view = FrameView { segment: segment.number, offset, epoch, header: header.clone() };
+        self.sink.frame(&view);
+        for record in walk::records(header, plaintext, epoch) {
+            self.sink.record(&view, &record);
+        }
+        facts.frames += 1;
+        facts.records += u64::from(header.record_count);
+    }
+
+    fn finish(&mut self, mut facts: SegmentFacts, walker: &Walker<'_>, named: Option<EndRecord>) -> EndRecord {
+        let end = named.unwrap_or_else(|| walker.end());
+        facts.last_sequence = walker.next.sequence - 1;
+        facts.end_offset = walker.next.offset;
+        facts.sealed = walker.sealed;
+        self.out.segments.push(facts);
+        end
+    }
+}
+
+/// What a published segment without a valid frame proves about the one before it.
+#[derive(Clone, Debug, Default)]
+struct FollowerEvidence {
+    number: Option<u64>,
+    /// From an authentic link header whose body does not open: it was written after the predecessor ended there.
+    link_chain: Option<[u8; 16]>,
+}
+
+/// A frame that is valid and not yet proven.
+struct Held {
+    header: FrameHeader,
+    offset: u64,
+    plaintext: Vec<u8>,
+}
+
+/// For each segment, what the one behind it proves about it.
+fn followers(chain: &[Option<Segment>]) -> Result<Vec<FollowerEvidence>> {
+    let mut out = vec![FollowerEvidence::default(); chain.len()];
+    for at in 1..chain.len() {
+        let Some(segment) = &chain[at] else { continue };
+        let mut window = Window::new(segment.file()?, segment.length, false);
+        let first = evidence::next_header(segment, &mut window, limits::DATA_START)?;
+        let link_chain = first
+            .filter(|(_, header)| header.kind == FrameKind::Link && header.index == 0)
+            .map(|(_, header)| header.previous_chain);
+        out[at - 1] = FollowerEvidence { number: Some(segment.number), link_chain };
+    }
+    Ok(out)
+}
+
+fn place(segment: &Segment, walker: &Walker<'_>) -> Place {
+    Place {
+        segment: segment.number,
+        frame: walker.next.index,
+        offset: walker.next.offset,
+        sequence: walker.next.sequence,
+    }
+}
+
+fn torn_tail(place: Place, walker: &mut Walker<'_>) -> Result<TornTail> {
+    const SECTOR: u64 = 512;
+    let length = walker.window.length();
+    let (mut at, mut sectors, mut zero_sectors) = (place.offset, 0, 0);
+    while at < length {
+        let end = ((at / SECTOR + 1) * SECTOR).min(length);
+        let zero = match walker.window.slice(at, (end - at) as usize)? {
+            Some(bytes) => bytes.iter().all(|b| *b == 0),
+            None => false,
+        };
+        sectors += 1;
+        zero_sectors += u64::from(zero);
+        at = end;
+    }
+    Ok(TornTail { place, bytes: length.saturating_sub(place.offset), zero_sectors, sectors })
+}
+
+/// The link in frame 0, if frame 0 is whole and authentic and names the neighbour that its number demands.
+fn peek_link(segment: &Segment) -> Result<Option<EndRecord>> {
+    let mut walker = Walker::new(segment, &EndRecord::NONE, false)?;
+    walker.take_start_from_link()?;
+    match walker.step()? {
+        Step::Frame(_) => Ok(walker.link.filter(|link| link.segment + 1 == segment.number)),
+        Step::Stop(_) => Ok(None),
+    }
+}

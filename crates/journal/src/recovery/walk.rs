@@ -1,0 +1,225 @@
+//! Reads one segment frame by frame and stops at the first place where the valid prefix ends, naming what stands
+//! there in the words of the decision table. It never decides what that means.
+
+use sealog_journal_format::checksum::crc32;
+use sealog_journal_format::end::{EndRecord, How};
+use sealog_journal_format::frame::{self, FrameHeader, FrameKind};
+use sealog_journal_format::limits;
+use sealog_journal_format::record::GroupReader;
+
+use crate::error::Result;
+use crate::record::{Record, StreamId};
+use crate::recovery::table::Found;
+use crate::segment::Segment;
+use crate::window::Window;
+
+/// What the next frame must say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Expect {
+    pub index: u64,
+    pub offset: u64,
+    pub sequence: u64,
+    pub chain: [u8; 16],
+}
+
+/// A frame that is whole, authentic and in its place. `plaintext` stays in the walker's buffer.
+#[derive(Clone, Debug)]
+pub(crate) struct Walked {
+    pub header: FrameHeader,
+    pub offset: u64,
+}
+
+#[derive(Debug)]
+pub(crate) enum Step {
+    Frame(Walked),
+    Stop(Found),
+}
+
+pub(crate) struct Walker<'s> {
+    segment: &'s Segment,
+    pub window: Window,
+    pub next: Expect,
+    pub sealed: bool,
+    /// The link of frame 0, once read.
+    pub link: Option<EndRecord>,
+    plaintext: Vec<u8>,
+}
+
+impl<'s> Walker<'s> {
+    /// `previous` is the end of the predecessor: frame 0 must continue it.
+    pub fn new(segment: &'s Segment, previous: &EndRecord, uncached: bool) -> Result<Walker<'s>> {
+        let next = Expect {
+            index: 0,
+            offset: limits::DATA_START,
+            sequence: previous.last_sequence + 1,
+            chain: previous.chain,
+        };
+        let window = Window::new(segment.file()?, segment.length, uncached);
+        Ok(Walker { segment, window, next, sealed: false, link: None, plaintext: Vec::new() })
+    }
+
+    /// Takes index 0's own word for what it continues, for a first look at a link before its neighbour was read.
+    pub fn take_start_from_link(&mut self) -> Result<()> {
+        let Some(bytes) = self.window.slice(limits::DATA_START, limits::FRAME_HEADER_BYTES)? else {
+            return Ok(());
+        };
+        if let Ok(header) = FrameHeader::decode(bytes) {
+            self.next.sequence = header.first_sequence;
+            self.next.chain = header.previous_chain;
+        }
+        Ok(())
+    }
+
+    /// The plaintext of the frame that `step` returned last.
+    pub fn plaintext(&self) -> &[u8] {
+        &self.plaintext
+    }
+
+    /// How the segment stands now, as a link to it would say.
+    pub fn end(&self) -> EndRecord {
+        EndRecord {
+            segment: self.segment.number,
+            frames: self.next.index,
+            end_offset: self.next.offset,
+            last_sequence: self.next.sequence - 1,
+            chain: self.next.chain,
+            how: if self.sealed { How::Sealed } else { How::CutAtRecovery },
+        }
+    }
+
+    pub fn step(&mut self) -> Result<Step> {
+        let offset = self.next.offset;
+        let Some(bytes) = self.window.slice(offset, limits::FRAME_HEADER_BYTES)? else {
+            return Ok(Step::Stop(self.rest(offset)?));
+        };
+        let bytes: [u8; limits::FRAME_HEADER_BYTES] =
+            bytes.try_into().expect("slice returns the length asked for");
+        if self.sealed || !frame::looks_like_header(&bytes) {
+            return Ok(Step::Stop(self.rest(offset)?));
+        }
+        let Some(header) = self.authentic(&bytes) else {
+            return Ok(Step::Stop(Found::Foreign));
+        };
+        if let Err(found) = self.open_body(&header, offset)? {
+            return Ok(Step::Stop(found));
+        }
+        if !self.content_fits(&header) {
+            return Ok(Step::Stop(Found::Foreign));
+        }
+        self.advance(&header, &bytes);
+        Ok(Step::Frame(Walked { header, offset }))
+    }
+
+    /// Continues behind damage at an authentic header that the evidence search found. Its own word is taken for
+    /// index, sequence and chain: the hole before it is reported by the caller.
+    pub fn resume_at(&mut self, offset: u64, header: &FrameHeader) {
+        self.next = Expect {
+            index: u64::from(header.index),
+            offset,
+            sequence: header.first_sequence,
+            chain: header.previous_chain,
+        };
+        self.sealed = false;
+    }
+
+    fn rest(&mut self, offset: u64) -> Result<Found> {
+        Ok(if self.window.zero_from(offset)? { Found::Nothing } else { Found::Bad })
+    }
+
+    /// The header behind a right CRC: tag, fields, and that it continues what came before.
+    fn authentic(&self, bytes: &[u8; limits::FRAME_HEADER_BYTES]) -> Option<FrameHeader> {
+        let tag = frame::header_tag(bytes);
+        self.segment.keys.header.verify(frame::tagged_part(bytes), &tag).ok()?;
+        let header = FrameHeader::decode(bytes).ok()?;
+        let in_place = u64::from(header.index) == self.next.index
+            && header.first_sequence == self.next.sequence
+            && header.synced_through == self.next.sequence - 1
+            && header.previous_chain == self.next.chain
+            && (header.kind == FrameKind::Link) == (header.index == 0);
+        in_place.then_some(header)
+    }
+
+    fn open_body(&mut self, header: &FrameHeader, offset: u64) -> Result<std::result::Result<(), Found>> {
+        let len = header.body_length as usize;
+        let Some(body) = self.window.slice(offset + limits::FRAME_HEADER_BYTES as u64, len)? else {
+            return Ok(Err(Found::Bad));
+        };
+        if crc32(body) != header.body_crc {
+            return Ok(Err(Found::Bad));
+        }
+        self.plaintext.clear();
+        self.plaintext.extend_from_slice(body);
+        let context = header.body_context(&self.segment.header.store_id, self.segment.number);
+        let opened = self.segment.keys.body.open(
+            u64::from(header.index),
+            &context,
+            &mut self.plaintext,
+            &header.body_tag,
+        );
+        Ok(opened.map_err(|_| Found::Foreign))
+    }
+
+    /// What an authentic body must say for its kind: whole records, a link, or an end that is this one.
+    fn content_fits(&mut self, header: &FrameHeader) -> bool {
+        match header.kind {
+            FrameKind::Group => {
+                GroupReader::new(&self.plaintext, header.record_count).is_ok_and(|group| group.check().is_ok())
+            }
+            FrameKind::Link => match self.end_body(header) {
+                // A link continues exactly what it names.
+                Some(end) if end.chain == self.next.chain && end.last_sequence + 1 == self.next.sequence => {
+                    self.link = Some(end);
+                    true
+                }
+                Some(_) | None => false,
+            },
+            FrameKind::Seal => {
+                let mut here = self.end();
+                here.how = How::Sealed;
+                self.end_body(header) == Some(here)
+            }
+            FrameKind::Folded | FrameKind::Sources => false,
+        }
+    }
+
+    fn end_body(&self, header: &FrameHeader) -> Option<EndRecord> {
+        (header.record_count == 0).then_some(())?;
+        (self.plaintext.len() == limits::END_RECORD_BYTES).then_some(())?;
+        EndRecord::decode(&self.plaintext).ok()
+    }
+
+    fn advance(&mut self, header: &FrameHeader, bytes: &[u8; limits::FRAME_HEADER_BYTES]) {
+        self.next = Expect {
+            index: self.next.index + 1,
+            offset: self.next.offset + header.frame_bytes(),
+            sequence: self.next.sequence + u64::from(header.record_count),
+            chain: sealog_seal::chain(&self.next.chain, bytes),
+        };
+        self.sealed = header.kind == FrameKind::Seal;
+    }
+}
+
+/// The records of an opened group, in order. The group was checked when it was walked.
+pub(crate) fn records(header: &FrameHeader, plaintext: &[u8], epoch: u64) -> Vec<Record> {
+    if header.kind != FrameKind::Group {
+        return Vec::new();
+    }
+    let Ok(group) = GroupReader::new(plaintext, header.record_count) else {
+        return Vec::new();
+    };
+    group
+        .map_while(|r| r.ok())
+        .zip(header.first_sequence..)
+        .map(|(r, sequence)| Record {
+            sequence,
+            kind: r.kind,
+            stream: r.stream.map(StreamId),
+            class: r.class,
+            event_number: r.event_number,
+            time_ms: r.time_ms,
+            logical_size: r.logical_size,
+            body: r.body.to_vec(),
+            epoch,
+        })
+        .collect()
+}

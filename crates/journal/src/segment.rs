@@ -1,0 +1,155 @@
+//! One segment file opened for reading: both header copies judged, the keys unwrapped, the handle opened on demand.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sealog_disk::{Disk, LogFile, Name, io};
+use sealog_journal_format::segment::{FixedPart, SegmentHeader};
+use sealog_journal_format::{Why, limits};
+use sealog_seal::{KeyId, Keyring, SegmentKeys, Wrapped};
+
+use crate::error::{JournalError, Result};
+
+/// A segment whose header authenticated. Thousands may be known; only few hold an open file.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub number: u64,
+    pub name: Name,
+    /// Of the file when it was opened, in bytes.
+    pub length: u64,
+    pub header: SegmentHeader,
+    pub keys: SegmentKeys,
+    /// Which header copy (0 or 1) does not read back like the other one.
+    pub damaged_copy: Option<u64>,
+    disk: Arc<dyn Disk>,
+    file: Mutex<Option<Arc<dyn LogFile>>>,
+}
+
+/// Why a segment could not be opened at all.
+#[derive(Debug)]
+pub(crate) enum Unopened {
+    /// Neither header copy is usable.
+    Damaged(&'static str),
+    Newer(u16),
+    Failed(JournalError),
+}
+
+impl Segment {
+    /// Opens and authenticates the header; a damaged copy beside a sound one is reported, not hidden.
+    pub fn open(
+        disk: &Arc<dyn Disk>,
+        keyring: &Keyring,
+        name: &Name,
+        number: u64,
+    ) -> std::result::Result<Segment, Unopened> {
+        let failed = |e: sealog_disk::DiskError| Unopened::Failed(e.into());
+        let file = disk.open(name).map_err(failed)?;
+        let length = file.length().map_err(failed)?;
+        let mut copies = [None, None];
+        for (copy, offset) in copies.iter_mut().zip([0, limits::HEADER_BYTES as u64]) {
+            let bytes = read_copy(&*file, length, offset).map_err(Unopened::Failed)?;
+            *copy = Some(match bytes {
+                Some(bytes) => authenticate(keyring, &bytes, number),
+                None => Err(Fault::Damaged("the segment header is cut short")),
+            });
+        }
+        let (first, second) = match copies {
+            [Some(first), Some(second)] => (first, second),
+            _ => return Err(Unopened::Damaged("the segment header is cut short")),
+        };
+        let damaged_copy = match (&first, &second) {
+            (Ok(a), Ok(b)) if a.0 == b.0 => None,
+            (Ok(_), _) => Some(1),
+            (Err(_), Ok(_)) => Some(0),
+            (Err(a), Err(b)) => return Err(worst(*a, *b)),
+        };
+        let (header, keys) = match first.or(second) {
+            Ok(sound) => sound,
+            Err(fault) => return Err(worst(fault, fault)),
+        };
+        let (name, disk) = (name.clone(), Arc::clone(disk));
+        Ok(Segment { number, name, length, header, keys, damaged_copy, disk, file: Mutex::new(None) })
+    }
+
+    /// A segment that this process wrote the header of.
+    pub fn of_writer(
+        disk: &Arc<dyn Disk>,
+        name: Name,
+        header: SegmentHeader,
+        keys: SegmentKeys,
+        length: u64,
+    ) -> Segment {
+        let (number, disk) = (header.number, Arc::clone(disk));
+        Segment { number, name, length, header, keys, damaged_copy: None, disk, file: Mutex::new(None) }
+    }
+
+    /// The open file; opened by name if nobody holds it.
+    pub fn file(&self) -> Result<Arc<dyn LogFile>> {
+        let mut held = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = &*held {
+            return Ok(Arc::clone(file));
+        }
+        let file = self.disk.open(&self.name)?;
+        *held = Some(Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// Lets the handle go; whoever is reading keeps its own.
+    pub fn release(&self) {
+        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+type Authenticated = std::result::Result<(SegmentHeader, SegmentKeys), Fault>;
+
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    Newer(u16),
+    Damaged(&'static str),
+}
+
+fn worst(a: Fault, b: Fault) -> Unopened {
+    match (a, b) {
+        (Fault::Newer(version), _) | (Fault::Damaged(_), Fault::Newer(version)) => Unopened::Newer(version),
+        (Fault::Damaged(what), Fault::Damaged(_)) => Unopened::Damaged(what),
+    }
+}
+
+fn read_copy(file: &dyn LogFile, length: u64, offset: u64) -> Result<Option<Vec<u8>>> {
+    if offset + limits::HEADER_BYTES as u64 > length {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; limits::HEADER_BYTES];
+    io::read_exact_at(file, &mut bytes, offset)?;
+    Ok(Some(bytes))
+}
+
+/// The order of tests is JF-4: fixed part, version, store id, key id, suite, whole CRC and zeros, check and tag.
+fn authenticate(keyring: &Keyring, bytes: &[u8], number: u64) -> Authenticated {
+    let damaged = Fault::Damaged;
+    let unreadable = damaged("the segment header does not read back");
+    let fixed = FixedPart::decode(bytes).map_err(|e| match e.why {
+        Why::NewerVersion(version) => Fault::Newer(version),
+        _ => unreadable,
+    })?;
+    if fixed.number != number {
+        return Err(damaged("the segment carries another number than its name"));
+    }
+    let store_id = keyring.store_id();
+    let header = SegmentHeader::decode_with(
+        bytes,
+        |store| *store == store_id.0,
+        |key| keyring.root(&KeyId(*key)).is_some(),
+    )
+    .map_err(|e| match (e.why, e.field) {
+        (Why::Mismatch, "store id") => damaged("the segment belongs to another journal"),
+        (Why::Mismatch, "key id") => damaged("the segment names a key that the keyring does not hold"),
+        _ => unreadable,
+    })?;
+    let root = keyring.root(&KeyId(header.key_id)).ok_or(unreadable)?;
+    let wrap = header.wrap;
+    let wrapped = Wrapped { salt: wrap.salt, sealed: wrap.sealed, tag: wrap.tag, check: wrap.check };
+    let key = root
+        .unwrap(&header.wrap_purpose(), &wrapped, &header.wrap_context())
+        .map_err(|_| damaged("the segment header does not authenticate"))?;
+    Ok((header, key.segment_keys(bytes)))
+}

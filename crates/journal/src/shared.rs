@@ -1,0 +1,188 @@
+//! What the writer, its helper and the readers of one open journal have in common.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use sealog_disk::{Clock, Entropy};
+use sealog_journal_format::end::EndRecord;
+
+use crate::cache::FrameCache;
+use crate::completion::Completion;
+use crate::config::Tuning;
+use crate::counters::Counting;
+use crate::error::JournalError;
+use crate::head::HeadWriter;
+use crate::index::Index;
+use crate::segment::Segment;
+use crate::store::Store;
+use crate::writer::prepare::Preparation;
+use crate::writer::queue::Queue;
+
+/// Segments that keep their file open between reads.
+const OPEN_FILES_MAX: usize = 64;
+
+/// The durable state, changed only after a sync.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    pub segments: BTreeMap<u64, Arc<Segment>>,
+    pub index: Index,
+    pub durable: Durable,
+    /// (first sequence, segment, offset) of a frame about every 64 KiB, for reading by sequence.
+    pub marks: Vec<Mark>,
+    /// End offsets of the segments that get no more frames.
+    pub ends: BTreeMap<u64, u64>,
+    recent: VecDeque<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub sequence: u64,
+    pub segment: u64,
+    pub offset: u64,
+}
+
+/// How far the journal is durable, and when (monotonic) that was last moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Durable {
+    pub end: EndRecord,
+    pub lineage: [u8; 16],
+    pub epoch: u64,
+    pub moved: Duration,
+}
+
+impl Catalog {
+    pub fn new(durable: Durable) -> Catalog {
+        Catalog {
+            segments: BTreeMap::new(),
+            index: Index::default(),
+            durable,
+            marks: Vec::new(),
+            ends: BTreeMap::new(),
+            recent: VecDeque::new(),
+        }
+    }
+
+    pub fn mark(&mut self, mark: Mark) {
+        const DISTANCE_BYTES: u64 = 64 << 10;
+        let far = self.marks.last().is_none_or(|last| {
+            last.segment != mark.segment || mark.offset - last.offset >= DISTANCE_BYTES
+        });
+        if far {
+            self.marks.push(mark);
+        }
+    }
+
+    /// Notes that a segment is being read and lets the file of the one read longest ago go.
+    pub fn touch(&mut self, segment: u64) {
+        if self.recent.back() == Some(&segment) {
+            return;
+        }
+        self.recent.retain(|held| *held != segment);
+        self.recent.push_back(segment);
+        if self.recent.len() > OPEN_FILES_MAX {
+            if let Some(oldest) = self.recent.pop_front().and_then(|n| self.segments.get(&n)) {
+                oldest.release();
+            }
+        }
+    }
+}
+
+/// Whether the writer still writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    Ready,
+    /// New work is refused for want of space; the writer resumes by itself.
+    Full,
+    /// A sync has been running for longer than ten seconds.
+    Stalled,
+    /// A storage call failed for good: reads go on, writing needs a new open.
+    Poisoned { cause: &'static str },
+    Closed,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    pub entropy: Arc<dyn Entropy>,
+    pub tuning: Tuning,
+    pub catalog: RwLock<Catalog>,
+    pub cache: FrameCache,
+    pub queue: Queue,
+    pub completion: Arc<Completion>,
+    pub counting: Counting,
+    pub preparation: Mutex<Preparation>,
+    pub head: Mutex<Head>,
+    pub status: Mutex<Status>,
+    pub durable_sequence: AtomicU64,
+    pub moved: Condvar,
+    pub stop_helper: AtomicBool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub writer: HeadWriter,
+    pub rewritten: Duration,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Status {
+    pub poisoned: Option<&'static str>,
+    pub closed: bool,
+    pub full: bool,
+    pub sync_since: Option<Duration>,
+    pub stall_said: Option<Duration>,
+}
+
+/// Every guarded value here stays consistent between its statements, so a panic elsewhere does not spoil it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub fn read(&self) -> RwLockReadGuard<'_, Catalog> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn write(&self) -> RwLockWriteGuard<'_, Catalog> {
+        self.catalog.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// F2: a failed sync is final. Pending units fail, readers go on, nothing is written any more.
+    pub fn poison(&self, cause: &'static str) {
+        let first = lock(&self.status).poisoned.replace(cause).is_none();
+        if first {
+            tracing::error!(cause, "the journal's writer stopped");
+        }
+        let error = JournalError::Poisoned { cause };
+        self.queue.end(error.clone());
+        self.completion.end(error);
+        self.moved.notify_all();
+    }
+
+    pub fn poisoned(&self) -> Option<&'static str> {
+        lock(&self.status).poisoned
+    }
+
+    pub fn health(&self) -> Health {
+        const STALL: Duration = Duration::from_secs(10);
+        let status = lock(&self.status);
+        let stalled = status.sync_since.is_some_and(|t| self.clock.monotonic().saturating_sub(t) > STALL);
+        match *status {
+            Status { poisoned: Some(cause), .. } => Health::Poisoned { cause },
+            Status { closed: true, .. } => Health::Closed,
+            _ if stalled => Health::Stalled,
+            Status { full: true, .. } => Health::Full,
+            _ => Health::Ready,
+        }
+    }
+
+    pub fn publish_sequence(&self, sequence: u64) {
+        self.durable_sequence.store(sequence, Ordering::Release);
+        // The lock orders this store with a waiter that has just looked.
+        drop(lock(&self.status));
+        self.moved.notify_all();
+    }
+}

@@ -1,0 +1,69 @@
+//! A bounded view of a file that moves forward: the only way recovery reads frames.
+
+use std::sync::Arc;
+
+use sealog_disk::{LogFile, io};
+
+use crate::error::Result;
+
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Reads a file in chunks, optionally past the page cache (after a failed sync the cache may hold what the device
+/// never got).
+#[derive(Debug)]
+pub(crate) struct Window {
+    file: Arc<dyn LogFile>,
+    length: u64,
+    uncached: bool,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    pub fn new(file: Arc<dyn LogFile>, length: u64, uncached: bool) -> Window {
+        Window { file, length, uncached, start: 0, bytes: Vec::new() }
+    }
+
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// `len` bytes at `offset`, or `None` if the file ends before them. `len` is bounded by the caller.
+    pub fn slice(&mut self, offset: u64, len: usize) -> Result<Option<&[u8]>> {
+        match offset.checked_add(len as u64) {
+            Some(end) if end <= self.length => {}
+            _ => return Ok(None),
+        }
+        let held = offset >= self.start && offset + len as u64 <= self.start + self.bytes.len() as u64;
+        if !held {
+            self.load(offset, len)?;
+        }
+        let at = (offset - self.start) as usize;
+        Ok(Some(&self.bytes[at..at + len]))
+    }
+
+    fn load(&mut self, offset: u64, len: usize) -> Result<()> {
+        let want = (len.max(CHUNK_BYTES) as u64).min(self.length - offset) as usize;
+        self.bytes.resize(want, 0);
+        self.start = offset;
+        if self.uncached {
+            self.file.read_uncached(&mut self.bytes, offset)?;
+        } else {
+            io::read_exact_at(&*self.file, &mut self.bytes, offset)?;
+        }
+        Ok(())
+    }
+
+    /// Whether every byte from `offset` to the end of the file is zero.
+    pub fn zero_from(&mut self, offset: u64) -> Result<bool> {
+        let mut at = offset;
+        while at < self.length {
+            let len = ((self.length - at) as usize).min(CHUNK_BYTES);
+            match self.slice(at, len)? {
+                Some(bytes) if bytes.iter().all(|b| *b == 0) => at += len as u64,
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}

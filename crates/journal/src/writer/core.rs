@@ -1,0 +1,407 @@
+//! The writer as a state machine: `turn` takes what is queued, writes one frame, syncs it, and publishes. A thread
+//! calls it in a loop; a simulation calls it itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sealog_disk::Folder;
+use sealog_journal_format::end::EndRecord;
+use sealog_journal_format::record::{GroupEncoder, RecordRef};
+use sealog_journal_format::{FrameKind, limits};
+use zeroize::Zeroizing;
+
+use crate::cache::OpenedFrame;
+use crate::error::JournalError;
+use crate::head::HeadContent;
+use crate::index::FrameRef;
+use crate::record::{Class, NewRecord, Record};
+use crate::shared::{Mark, Shared, lock};
+use crate::writer::frames::{Active, Lost, SEAL_BYTES, cause, segment_name};
+use crate::writer::prepare::{Identity, next_name};
+use crate::writer::queue::{Admission, Queued};
+
+/// What the reserve keeps for each open stream, and once (JC-7).
+const RESERVE_STREAM_BYTES: u64 = 2304;
+const RESERVE_BYTES: u64 = 4096;
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    shared: Arc<Shared>,
+    lineage: [u8; 16],
+    predecessor_lineage: [u8; 16],
+    epoch: u64,
+    /// Where the chain stands: the active segment's end, or the end of what recovery left.
+    end: EndRecord,
+    active: Option<Active>,
+    segment_bytes: u64,
+    clocks: Clocks,
+    open_streams: u64,
+}
+
+/// What must not change under a running writer (JC-9).
+#[derive(Debug)]
+struct Clocks {
+    boot_id: [u8; 16],
+    wall_ms: u64,
+    monotonic: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing was queued.
+    Idle,
+    /// This many units were decided.
+    Decided(usize),
+    /// The writer does not write any more.
+    Ended,
+}
+
+enum Roll {
+    Full,
+    Lost(Lost),
+}
+
+impl From<Lost> for Roll {
+    fn from(lost: Lost) -> Roll {
+        Roll::Lost(lost)
+    }
+}
+
+impl Core {
+    pub fn new(shared: Arc<Shared>, lineage: [u8; 16], predecessor_lineage: [u8; 16], epoch: u64) -> Core {
+        let (end, open_streams) = {
+            let catalog = shared.read();
+            (catalog.durable.end, catalog.index.open_count())
+        };
+        let clocks = Clocks::now(&shared);
+        let segment_bytes = shared.tuning.first_segment_bytes;
+        Core {
+            shared,
+            lineage,
+            predecessor_lineage,
+            epoch,
+            end,
+            active: None,
+            segment_bytes,
+            clocks,
+            open_streams,
+        }
+    }
+
+    /// One group: drain, encode, make room, write, sync, publish. Returns without waiting if nothing is queued.
+    pub fn turn(&mut self) -> Turn {
+        if self.shared.poisoned().is_some() {
+            return Turn::Ended;
+        }
+        let queued = self.shared.queue.take(limits::GROUP_BYTES_SOFT, limits::RECORDS_MAX as usize);
+        let Some(last) = queued.last().map(|queued| queued.number) else {
+            return Turn::Idle;
+        };
+        let decided = queued.len();
+        match self.commit(queued) {
+            Ok(refused) => {
+                self.shared.completion.decide(last, refused);
+                Turn::Decided(decided)
+            }
+            Err(Lost(cause)) => {
+                self.shared.poison(cause);
+                Turn::Ended
+            }
+        }
+    }
+
+    fn commit(&mut self, queued: Vec<Queued>) -> Result<Vec<(u64, JournalError)>, Lost> {
+        let mut refused = Vec::new();
+        let units = self.admit(queued, &mut refused)?;
+        let Some(group) = encode(&units) else { return Ok(refused) };
+        let plaintext = Zeroizing::new(group.finish());
+        let need = limits::FRAME_HEADER_BYTES as u64 + plaintext.len() as u64;
+        match self.make_room(need) {
+            Ok(()) => {}
+            Err(Roll::Lost(lost)) => return Err(lost),
+            Err(Roll::Full) => {
+                refused.extend(units.iter().map(|queued| (queued.number, JournalError::Full)));
+                return Ok(refused);
+            }
+        }
+        self.write_group(units, plaintext)?;
+        self.prepare_ahead();
+        Ok(refused)
+    }
+
+    /// JC-7: what is not reserved is admitted only while the reserve stays whole; a larger `next` is tried first.
+    fn admit(
+        &mut self,
+        queued: Vec<Queued>,
+        refused: &mut Vec<(u64, JournalError)>,
+    ) -> Result<Vec<Queued>, Lost> {
+        let need: u64 = queued.iter().map(|queued| queued.bytes as u64 + 192).sum();
+        let opens = queued.iter().flat_map(|q| &q.unit.records).filter(|r| r.class.contains(Class::OPENS));
+        let reserve = (self.open_streams + opens.count() as u64) * RESERVE_STREAM_BYTES + RESERVE_BYTES;
+        let enough = self.usable() >= need + reserve;
+        let now = self.shared.clock.monotonic();
+        let tried = lock(&self.shared.preparation).resting(now);
+        let enough = enough || (!tried && self.prepare_now(need + reserve));
+        lock(&self.shared.status).full = !enough;
+        if enough {
+            return Ok(queued);
+        }
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            queued.into_iter().partition(|queued| queued.admission == Admission::Reserved);
+        refused.extend(dropped.into_iter().map(|queued| (queued.number, JournalError::Full)));
+        Ok(kept)
+    }
+
+    /// Bytes that frames may take in the active segment and the one that is ready.
+    fn usable(&self) -> u64 {
+        let active = self.active.as_ref().map_or(0, Active::usable);
+        let ready = lock(&self.shared.preparation).ready_bytes();
+        active + ready.saturating_sub(limits::DATA_START + 2 * SEAL_BYTES)
+    }
+
+    /// Prepares a segment on this thread. `false`: it could not be had, and nothing but space is missing.
+    fn prepare_now(&mut self, usable: u64) -> bool {
+        let need = file_bytes(usable);
+        let identity = self.next_identity();
+        let target = self.target().max(need);
+        let shared = Arc::clone(&self.shared);
+        match lock(&shared.preparation).finish(&shared, identity, need, target) {
+            Ok(()) => true,
+            Err(e) => {
+                tracing::warn!(error = %e, "the next segment could not be prepared");
+                false
+            }
+        }
+    }
+
+    fn next_identity(&self) -> Identity {
+        Identity {
+            number: self.end.segment + 1,
+            lineage: self.lineage,
+            predecessor_lineage: self.predecessor_lineage,
+            epoch: self.epoch,
+        }
+    }
+
+    /// Sizes are geometric, bounded by a sixteenth of the free space.
+    fn target(&self) -> u64 {
+        let tuning = &self.shared.tuning;
+        let available = self.shared.store.disk.space().map_or(0, |space| space.available);
+        let largest = (available / 16).clamp(tuning.segment_bytes_min, tuning.segment_bytes_max);
+        self.segment_bytes.min(largest).max(tuning.segment_bytes_min).next_multiple_of(4096)
+    }
+
+    /// An active segment with room for a frame of `need` bytes.
+    fn make_room(&mut self, need: u64) -> Result<(), Roll> {
+        let moved = self.clocks.jumped(&self.shared);
+        if let Some(active) = &self.active {
+            if active.usable() >= need && !active.worn() && !moved {
+                return Ok(());
+            }
+        }
+        if lock(&self.shared.preparation).ready_bytes() < file_bytes(need) && !self.prepare_now(need) {
+            return Err(Roll::Full);
+        }
+        self.roll()
+    }
+
+    /// JC-1: the old segment is sealed, the ready one published, the head names it, its link is written.
+    fn roll(&mut self) -> Result<(), Roll> {
+        let Some(prepared) = lock(&self.shared.preparation).take_ready() else {
+            return Err(Roll::Full);
+        };
+        let shared = Arc::clone(&self.shared);
+        let disk = &shared.store.disk;
+        if let Some(active) = &mut self.active {
+            active.end_orderly()?;
+            self.end = active.end;
+        }
+        if let Some(old) = self.active.take() {
+            old.close()?;
+        }
+        let direct = shared.tuning.direct;
+        let opened = Active::new(disk, prepared, &next_name(), direct, &self.end);
+        let (mut active, segment) = match opened {
+            Ok(opened) => opened,
+            Err(e) => {
+                tracing::warn!(kind = ?e.kind, "the prepared segment was given up");
+                return Err(Roll::Full);
+            }
+        };
+        // A failed rename may have taken effect, so it is as final as a failed sync.
+        disk.rename_new(&next_name(), &segment_name(active.end.segment)).map_err(|e| Lost(cause(&e)))?;
+        disk.sync_folder(Folder::Segments).map_err(|e| Lost(cause(&e)))?;
+        let link = self.end;
+        self.publish_head(&HeadContent { segment: active.end.segment, frames: 0, ..self.head_content(&link) })?;
+        active.write(FrameKind::Link, &link.encode(), 0)?;
+        self.end = active.end;
+        tracing::debug!(segment = self.end.segment, direct = active.is_direct(), "segment published");
+        self.active = Some(active);
+        self.segment_bytes = self.segment_bytes.saturating_mul(2);
+        let mut catalog = shared.write();
+        catalog.ends.insert(link.segment, link.end_offset);
+        catalog.segments.insert(self.end.segment, Arc::new(segment));
+        self.move_durable(&mut catalog);
+        drop(catalog);
+        shared.counting.rolls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn head_content(&self, end: &EndRecord) -> HeadContent {
+        HeadContent::naming(end, self.lineage, self.epoch, false)
+    }
+
+    fn publish_head(&self, content: &HeadContent) -> Result<(), Lost> {
+        let mut head = lock(&self.shared.head);
+        head.rewritten = self.shared.clock.monotonic();
+        self.shared.counting.head_rewrites.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        head.writer.rewrite(content).map_err(|_| Lost("the head was not written"))
+    }
+
+    fn move_durable(&self, catalog: &mut crate::shared::Catalog) {
+        catalog.durable.end = self.end;
+        catalog.durable.lineage = self.lineage;
+        catalog.durable.epoch = self.epoch;
+        catalog.durable.moved = self.shared.clock.monotonic();
+    }
+
+    fn write_group(&mut self, units: Vec<Queued>, plaintext: Zeroizing<Vec<u8>>) -> Result<(), Lost> {
+        let Some(active) = &mut self.active else {
+            return Err(Lost("no active segment"));
+        };
+        let records: usize = units.iter().map(|queued| queued.unit.records.len()).sum();
+        let started = self.shared.clock.monotonic();
+        lock(&self.shared.status).sync_since = Some(started);
+        let written = active.write(FrameKind::Group, &plaintext, records as u32);
+        lock(&self.shared.status).sync_since = None;
+        let written = written?;
+        let first_sequence = self.end.last_sequence + 1;
+        self.end = active.end;
+        let sync = self.shared.clock.monotonic().saturating_sub(started);
+        self.shared.counting.group(records as u64, written.header.frame_bytes(), sync);
+        let at = FrameRef { segment: self.end.segment, offset: written.offset };
+        let mut catalog = self.shared.write();
+        let records = units.into_iter().flat_map(|queued| queued.unit.records);
+        for (record, sequence) in records.zip(first_sequence..) {
+            catalog.index.add(at, &durable_record(record, sequence, self.epoch));
+        }
+        catalog.mark(Mark { sequence: first_sequence, segment: at.segment, offset: at.offset });
+        self.move_durable(&mut catalog);
+        self.open_streams = catalog.index.open_count();
+        drop(catalog);
+        let frame = OpenedFrame { header: written.header, epoch: self.epoch, plaintext };
+        self.shared.cache.put(at, frame);
+        self.shared.publish_sequence(self.end.last_sequence);
+        Ok(())
+    }
+
+    /// Asks the helper for the next segment once half of this one is used.
+    fn prepare_ahead(&mut self) {
+        let half_used = self.active.as_ref().is_some_and(|a| a.end.end_offset * 2 >= a.length);
+        if half_used {
+            let (identity, target) = (self.next_identity(), self.target());
+            lock(&self.shared.preparation).want(identity, target);
+        }
+    }
+
+    /// A clean end: everything queued is written, the segment sealed and trimmed, the head closed, `next` removed.
+    pub fn close(&mut self) -> Result<(), JournalError> {
+        while let Turn::Decided(_) = self.turn() {}
+        let shared = Arc::clone(&self.shared);
+        if let Some(cause) = shared.poisoned() {
+            return Err(JournalError::Poisoned { cause });
+        }
+        let closed = self.close_files();
+        match closed {
+            Ok(()) => {
+                lock(&shared.status).closed = true;
+                shared.queue.end(JournalError::Closed);
+                shared.completion.end(JournalError::Closed);
+                shared.moved.notify_all();
+                Ok(())
+            }
+            Err(Lost(cause)) => {
+                shared.poison(cause);
+                Err(JournalError::Poisoned { cause })
+            }
+        }
+    }
+
+    fn close_files(&mut self) -> Result<(), Lost> {
+        if let Some(mut active) = self.active.take() {
+            active.end_orderly()?;
+            self.end = active.end;
+            active.close()?;
+            self.move_durable(&mut self.shared.write());
+        }
+        lock(&self.shared.preparation).discard(&self.shared);
+        let durable = self.shared.read().durable;
+        let content = HeadContent::naming(&durable.end, durable.lineage, durable.epoch, true);
+        self.publish_head(&content)?;
+        lock(&self.shared.head).writer.close().map_err(|_| Lost("the head was not closed"))
+    }
+}
+
+/// Length of a segment file whose frames may take `usable` bytes beside its link and its seal.
+fn file_bytes(usable: u64) -> u64 {
+    (limits::DATA_START + 2 * SEAL_BYTES + usable).next_multiple_of(4096)
+}
+
+fn encode(units: &[Queued]) -> Option<GroupEncoder> {
+    let first = units.first()?.unit.records.first()?;
+    let mut group = GroupEncoder::new(first.time_ms);
+    for queued in units {
+        for record in &queued.unit.records {
+            // Units are checked when they are submitted, against the same limits.
+            group.push(&as_ref(record)).ok()?;
+        }
+    }
+    Some(group)
+}
+
+pub(crate) fn as_ref(record: &NewRecord) -> RecordRef<'_> {
+    RecordRef {
+        kind: record.kind,
+        class: record.class,
+        stream: record.stream.map(|stream| stream.0),
+        event_number: record.event_number,
+        time_ms: record.time_ms,
+        logical_size: record.logical_size,
+        body: &record.body,
+    }
+}
+
+fn durable_record(record: NewRecord, sequence: u64, epoch: u64) -> Record {
+    Record {
+        sequence,
+        kind: record.kind,
+        stream: record.stream,
+        class: record.class,
+        event_number: record.event_number,
+        time_ms: record.time_ms,
+        logical_size: record.logical_size,
+        body: record.body,
+        epoch,
+    }
+}
+
+impl Clocks {
+    fn now(shared: &Shared) -> Clocks {
+        Clocks {
+            boot_id: shared.clock.boot_id(),
+            wall_ms: shared.clock.wall_ms(),
+            monotonic: shared.clock.monotonic(),
+        }
+    }
+
+    /// Whether the boot changed or wall and monotonic time went apart by more than a minute since the last look.
+    fn jumped(&mut self, shared: &Shared) -> bool {
+        const APART_MS: u64 = 60_000;
+        let now = Clocks::now(shared);
+        let passed = now.monotonic.saturating_sub(self.monotonic).as_millis() as u64;
+        let apart = (self.wall_ms + passed).abs_diff(now.wall_ms);
+        let jumped = now.boot_id != self.boot_id || apart > APART_MS;
+        *self = now;
+        jumped
+    }
+}

@@ -1,0 +1,216 @@
+//! The active segment: seals a body, finishes its header, writes the frame and syncs it. One frame at a time; after
+//! any error nothing is ever sealed under this segment's key again.
+
+use std::sync::Arc;
+
+use sealog_disk::{AlignedBuf, DIRECT_ALIGN, Disk, DiskError, Folder, LogFile, Name, io};
+use sealog_journal_format::checksum::crc32;
+use sealog_journal_format::end::{EndRecord, How};
+use sealog_journal_format::names::SegmentName;
+use sealog_journal_format::segment::SegmentHeader;
+use sealog_journal_format::{FrameHeader, FrameKind, limits};
+
+use crate::segment::Segment;
+use crate::writer::prepare::{Prepared, WritingKeys, probe_direct};
+
+/// What a seal frame takes; kept free in every segment.
+pub(crate) const SEAL_BYTES: u64 = limits::FRAME_BYTES_MIN;
+
+/// How frames reach the disk.
+#[derive(Debug)]
+enum Path {
+    /// One positional write, then fdatasync.
+    Portable,
+    /// One write past the page cache that is durable when it returns. `tail` is what the last partial block already
+    /// holds; it is written again with equal bytes (JA-2).
+    Direct { file: Arc<dyn LogFile>, tail: Vec<u8> },
+}
+
+#[derive(Debug)]
+pub(crate) struct Active {
+    file: Arc<dyn LogFile>,
+    path: Path,
+    keys: WritingKeys,
+    header: SegmentHeader,
+    pub length: u64,
+    pub end: EndRecord,
+}
+
+/// Why a frame is not durable. Nothing may be written to this journal any more.
+#[derive(Debug)]
+pub(crate) struct Lost(pub &'static str);
+
+/// A frame that is durable.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub header: FrameHeader,
+    pub offset: u64,
+}
+
+pub(crate) fn segment_name(number: u64) -> Name {
+    let file = SegmentName::Log { number }.file_name();
+    Name::new(Folder::Segments, &file).expect("digits and a known suffix")
+}
+
+impl Active {
+    /// Chooses the write path while the file is still `next`: the probe may fail there without harm.
+    pub fn new(
+        disk: &Arc<dyn Disk>,
+        prepared: Prepared,
+        next: &Name,
+        direct: bool,
+        previous: &EndRecord,
+    ) -> Result<(Active, Segment), DiskError> {
+        let Prepared { file, header, writing, reading, length } = prepared;
+        let path = match if direct { probe_direct(&**disk, next, &header)? } else { None } {
+            Some(file) => Path::Direct { file, tail: Vec::new() },
+            None => Path::Portable,
+        };
+        let end = EndRecord {
+            segment: header.number,
+            frames: 0,
+            end_offset: limits::DATA_START,
+            last_sequence: previous.last_sequence,
+            chain: previous.chain,
+            how: How::CutAtRecovery,
+        };
+        let segment = Segment::of_writer(disk, segment_name(header.number), header, reading, length);
+        Ok((Active { file, path, keys: writing, header, length, end }, segment))
+    }
+
+    /// Bytes that frames may still take, the seal's room left out.
+    pub fn usable(&self) -> u64 {
+        self.length.saturating_sub(self.end.end_offset + SEAL_BYTES)
+    }
+
+    /// The key has sealed so much that the next segment should take over.
+    pub fn worn(&self) -> bool {
+        self.keys.body.at_soft_limit()
+    }
+
+    pub fn is_direct(&self) -> bool {
+        matches!(self.path, Path::Direct { .. })
+    }
+
+    /// Writes one frame and syncs it. The order is JC-4 and JC-8: seal, write, sync, look for the directory entry.
+    pub fn write(&mut self, kind: FrameKind, plaintext: &[u8], records: u32) -> Result<Written, Lost> {
+        let (header, frame) = self.seal(kind, plaintext, records)?;
+        let offset = self.end.end_offset;
+        let lost = |e: DiskError| Lost(cause(&e));
+        let written = match &mut self.path {
+            Path::Portable => {
+                io::write_all_at(&*self.file, &frame, offset).and_then(|()| self.file.sync_data())
+            }
+            Path::Direct { file, tail } => write_direct(&**file, tail, &frame, offset),
+        };
+        let linked = written.and_then(|()| self.file.links());
+        match linked {
+            Ok(links) if links > 0 => {}
+            Ok(_) => {
+                self.keys.body.retire();
+                return Err(Lost("the segment file was removed"));
+            }
+            Err(e) => {
+                self.keys.body.retire();
+                return Err(lost(e));
+            }
+        }
+        let head: &[u8; limits::FRAME_HEADER_BYTES] =
+            frame.first_chunk().expect("a frame starts with its header");
+        self.end = EndRecord {
+            segment: self.end.segment,
+            frames: self.end.frames + 1,
+            end_offset: offset + frame.len() as u64,
+            last_sequence: self.end.last_sequence + u64::from(records),
+            chain: sealog_seal::chain(&self.end.chain, head),
+            how: if kind == FrameKind::Seal { How::Sealed } else { How::CutAtRecovery },
+        };
+        Ok(Written { header, offset })
+    }
+
+    fn seal(
+        &mut self,
+        kind: FrameKind,
+        plaintext: &[u8],
+        records: u32,
+    ) -> Result<(FrameHeader, Vec<u8>), Lost> {
+        let too_much = |_| Lost("the segment is full");
+        let mut header = FrameHeader {
+            body_length: u32::try_from(plaintext.len()).map_err(too_much)?,
+            index: u32::try_from(self.end.frames).map_err(too_much)?,
+            kind,
+            first_sequence: self.end.last_sequence + 1,
+            record_count: records,
+            synced_through: self.end.last_sequence,
+            previous_chain: self.end.chain,
+            body_crc: 0,
+            body_tag: [0; 16],
+            header_tag: [0; 16],
+        };
+        let context = header.body_context(&self.header.store_id, self.header.number);
+        let mut frame = vec![0; limits::FRAME_HEADER_BYTES + plaintext.len()];
+        let (head, body) = frame.split_at_mut(limits::FRAME_HEADER_BYTES);
+        body.copy_from_slice(plaintext);
+        header.body_tag = self
+            .keys
+            .body
+            .seal(self.end.frames, &context, body)
+            .map_err(|_| Lost("the segment's key is used up"))?;
+        header.body_crc = crc32(body);
+        header.header_tag = self.keys.header.tag(&header.tagged_bytes());
+        head.copy_from_slice(&header.encode());
+        Ok((header, frame))
+    }
+
+    /// The seal frame of an orderly end, then the unused zeros go. The trim needs no sync: a start finds either
+    /// length and the same end.
+    pub fn end_orderly(&mut self) -> Result<(), Lost> {
+        let body = EndRecord { how: How::Sealed, ..self.end }.encode();
+        self.write(FrameKind::Seal, &body, 0)?;
+        if let Err(e) = self.file.set_length(self.end.end_offset) {
+            tracing::warn!(kind = ?e.kind, "an ended segment keeps its unused zeros");
+        }
+        Ok(())
+    }
+
+    /// Closes the handles; the error of a close is as final as that of a sync.
+    pub fn close(self) -> Result<(), Lost> {
+        let lost = |e: DiskError| Lost(cause(&e));
+        if let Path::Direct { file, .. } = &self.path {
+            file.close().map_err(lost)?;
+        }
+        self.file.sync_all().map_err(lost)?;
+        self.file.close().map_err(lost)
+    }
+}
+
+/// Writes the kept part of the last block, the frame, and zeros up to the next block, which the file holds already.
+fn write_direct(
+    file: &dyn LogFile,
+    tail: &mut Vec<u8>,
+    frame: &[u8],
+    offset: u64,
+) -> Result<(), DiskError> {
+    let start = offset - tail.len() as u64;
+    let used = tail.len() + frame.len();
+    let mut block = AlignedBuf::zeroed(used.next_multiple_of(DIRECT_ALIGN));
+    block[..tail.len()].copy_from_slice(tail);
+    block[tail.len()..used].copy_from_slice(frame);
+    io::write_all_durable_at(file, &block, start)?;
+    let kept = used - used % DIRECT_ALIGN;
+    tail.clear();
+    tail.extend_from_slice(&block[kept..used]);
+    Ok(())
+}
+
+/// The cause of a poisoned writer in fixed words.
+pub(crate) fn cause(e: &DiskError) -> &'static str {
+    use sealog_disk::{ErrorKind, Operation};
+    match (e.op, e.kind) {
+        (Operation::Sync | Operation::SyncDirectory, _) => "a sync failed",
+        (Operation::Close, _) => "a close failed",
+        (Operation::Write, ErrorKind::Full) => "the disk was full inside a prepared segment",
+        (Operation::Write, _) => "a write failed",
+        _ => "a storage call failed",
+    }
+}

@@ -1,0 +1,86 @@
+//! What happens beside the commits and never in their way: the head, the preparation of the next segment, the look
+//! at the directory. A helper thread calls `tick`; a simulation calls it itself.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::head::HeadContent;
+use crate::shared::{Shared, lock};
+
+const IDENTITY_INTERVAL: Duration = Duration::from_secs(1);
+const STALL: Duration = Duration::from_secs(10);
+const STALL_SAY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(crate) struct Maintenance {
+    identity_seen: Duration,
+}
+
+impl Maintenance {
+    /// One round of everything that is due. Returns whether more filling waits.
+    pub fn tick(&mut self, shared: &Shared) -> bool {
+        if shared.poisoned().is_some() || lock(&shared.status).closed {
+            return false;
+        }
+        let now = shared.clock.monotonic();
+        head(shared, now);
+        if now.saturating_sub(self.identity_seen) >= IDENTITY_INTERVAL {
+            self.identity_seen = now;
+            if shared.store.disk.check_identity().is_err() {
+                shared.poison("the data directory was moved or replaced");
+            }
+        }
+        stall(shared, now);
+        prepare(shared, now)
+    }
+}
+
+/// JC-3: after a pause without commits, and at least once in an interval.
+fn head(shared: &Shared, now: Duration) {
+    let mut head = lock(&shared.head);
+    // Read under the head's lock: a later publication cannot be overwritten by an older state.
+    let durable = shared.read().durable;
+    if durable.end.segment == 0 || durable.end.frames == 0 {
+        return;
+    }
+    let content = HeadContent::naming(&durable.end, durable.lineage, durable.epoch, false);
+    if head.writer.says(&content) {
+        return;
+    }
+    let idle = now.saturating_sub(durable.moved) >= shared.tuning.head_idle;
+    let overdue = now.saturating_sub(head.rewritten) >= shared.tuning.head_interval;
+    if !idle && !overdue {
+        return;
+    }
+    head.rewritten = now;
+    shared.counting.head_rewrites.fetch_add(1, Ordering::Relaxed);
+    if head.writer.rewrite(&content).is_err() {
+        drop(head);
+        shared.poison("the head was not written");
+    }
+}
+
+fn stall(shared: &Shared, now: Duration) {
+    let mut status = lock(&shared.status);
+    let Some(since) = status.sync_since else {
+        status.stall_said = None;
+        return;
+    };
+    let quiet = status.stall_said.is_none_or(|said| now.saturating_sub(said) >= STALL_SAY);
+    if now.saturating_sub(since) > STALL && quiet {
+        status.stall_said = Some(now);
+        let seconds = now.saturating_sub(since).as_secs();
+        tracing::warn!(seconds, "a sync does not come back");
+    }
+}
+
+fn prepare(shared: &Shared, now: Duration) -> bool {
+    let mut preparation = lock(&shared.preparation);
+    if !preparation.pending(now) {
+        return false;
+    }
+    if let Err(e) = preparation.step(shared) {
+        tracing::warn!(error = %e, "the next segment could not be prepared");
+    }
+    preparation.pending(now)
+}
