@@ -3,7 +3,9 @@
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
 use crate::io::{read_to_vec, write_all_at, write_all_durable_at};
@@ -13,10 +15,23 @@ use crate::{AlignedBuf, DIRECT_ALIGN, Disk, DiskError, ErrorKind, FileKind, Fold
 const CREATE: OpenOptions = OpenOptions { create: true, allow_network_fs: false };
 const EXISTING: OpenOptions = OpenOptions { create: false, allow_network_fs: false };
 
-/// A place on the file system of the sources, which is a disk even where `/tmp` is memory.
+/// A place beside the test binary, which is on a disk even where `/tmp` is memory.
 fn scratch() -> tempfile::TempDir {
-    let target = std::env::current_exe().unwrap();
-    tempfile::Builder::new().prefix("sealog-disk-").tempdir_in(target.parent().unwrap()).unwrap()
+    let binary = std::env::current_exe().unwrap();
+    tempfile::Builder::new().prefix("sealog-disk-").tempdir_in(binary.parent().unwrap()).unwrap()
+}
+
+/// Until its exec is through a child holds a copy of every descriptor of ours, locks included, and `spawn` returns a
+/// moment before that. Tests that start a child write-lock this until the child has shown that it runs; tests that
+/// see a lock released read-lock it.
+static CHILDREN: RwLock<()> = RwLock::new(());
+
+fn no_child_starts() -> RwLockReadGuard<'static, ()> {
+    CHILDREN.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn child_starts() -> RwLockWriteGuard<'static, ()> {
+    CHILDREN.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn root(file: &str) -> Name {
@@ -36,6 +51,7 @@ fn set_mode(path: &Path, mode: u32) {
 
 #[test]
 fn keeps_the_contract() {
+    let _quiet = no_child_starts();
     let scratch = scratch();
     let count = std::cell::Cell::new(0);
     let fresh = || -> PathBuf {
@@ -51,6 +67,7 @@ fn keeps_the_contract() {
 
 #[test]
 fn keeps_the_contract_in_memory() {
+    let _quiet = no_child_starts();
     let Ok(scratch) = tempfile::tempdir_in("/dev/shm") else { return };
     let count = std::cell::Cell::new(0);
     contract::check(&|| {
@@ -112,9 +129,8 @@ fn refuses_entries_that_are_not_regular_files() {
     symlink(scratch.path().join("outside"), data.join("link")).unwrap();
     symlink("nowhere", data.join("dangling")).unwrap();
     std::fs::create_dir(data.join("directory")).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(data.join("pipe")).status();
-    let pipe = made.is_ok_and(|status| status.success());
-    for file in ["link", "dangling", "directory"].into_iter().chain(pipe.then_some("pipe")) {
+    mknodat(CWD, data.join("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for file in ["link", "dangling", "directory", "pipe"] {
         assert_eq!(disk.open(&root(file)).unwrap_err().kind, ErrorKind::Unsafe, "{file}");
         assert_eq!(disk.open_for_write(&root(file)).unwrap_err().kind, ErrorKind::Unsafe, "{file}");
         assert_eq!(disk.create(&root(file)).unwrap_err().kind, ErrorKind::AlreadyExists, "{file}");
@@ -126,6 +142,7 @@ fn refuses_entries_that_are_not_regular_files() {
 
 #[test]
 fn deleting_everything_does_not_free_the_lock() {
+    let _quiet = no_child_starts();
     let scratch = scratch();
     let data = scratch.path().join("data");
     let disk = RealDisk::open(&data, CREATE).unwrap();
@@ -149,7 +166,14 @@ fn no_child_inherits_the_lock() {
     let scratch = scratch();
     let disk = RealDisk::open(&scratch.path().join("data"), CREATE).unwrap();
     let held = disk.lock().unwrap();
-    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let started = child_starts();
+    let piped = std::process::Stdio::piped;
+    let mut child = std::process::Command::new("cat").stdin(piped()).stdout(piped()).spawn().unwrap();
+    let (input, output) = (child.stdin.as_mut().unwrap(), child.stdout.as_mut().unwrap());
+    std::io::Write::write_all(input, b"x").unwrap();
+    std::io::Read::read_exact(output, &mut [0]).unwrap();
+    drop(started);
+    let _quiet = no_child_starts();
     drop(held);
     let free = disk.lock().is_ok();
     child.kill().unwrap();
@@ -269,6 +293,7 @@ fn a_full_file_system_says_full() {
     let data = scratch.path().join("data");
     std::fs::create_dir(&data).unwrap();
     let mount = |args: &[&str]| {
+        let _started = child_starts();
         let status = std::process::Command::new("mount").args(args).arg(&data).status().unwrap();
         assert!(status.success(), "mount {args:?}: run this as root");
     };
@@ -284,7 +309,7 @@ fn a_full_file_system_says_full() {
         assert_eq!(disk.create(&root("g")).unwrap_err().kind, ErrorKind::ReadOnly);
         assert!(disk.open(&root("f")).is_ok() && disk.lock().is_ok(), "reading and locking go on");
     });
-    let status = std::process::Command::new("umount").arg(&data).status().unwrap();
-    assert!(status.success());
+    let _started = child_starts();
+    assert!(std::process::Command::new("umount").arg(&data).status().unwrap().success());
     checked.unwrap();
 }

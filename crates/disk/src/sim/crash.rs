@@ -86,7 +86,8 @@ pub enum Choice {
     /// The first so many, as a device without reordering leaves them.
     Prefix(usize),
     /// A subset drawn from the seed, in a manner also drawn from it: even, sparse, dense, torn prefix, all but
-    /// one, whole operations.
+    /// one, whole operations, or names and lengths in their order (as a journaling file system keeps them) with any
+    /// of the data.
     Seeded(u64),
 }
 
@@ -186,6 +187,16 @@ impl CrashPoint {
         Undecided { at: item.at(), what }
     }
 
+    fn is_metadata(&self, item: Item) -> bool {
+        match item {
+            Item::Entry { .. } => true,
+            Item::Data { inode, index, .. } => match self.content.inodes[&inode].pending[index].change {
+                Change::Length { .. } => true,
+                Change::Sector { .. } => false,
+            },
+        }
+    }
+
     fn build(&self, mut keep: impl FnMut(usize) -> bool) -> SimDisk {
         let mut images: BTreeMap<InodeId, Image> = BTreeMap::new();
         let mut folders: Folders = self.content.folders.clone();
@@ -226,7 +237,7 @@ impl CrashPoint {
     fn draw(&self, seed: u64) -> Vec<bool> {
         let order = self.order();
         let mut random = Random(seed);
-        let manner = random.below(6);
+        let manner = random.below(7);
         let point = random.below(order.len().max(1) as u64) as usize;
         let torn = order.get(point).map(|item| item.at());
         let whole_salt = random.next();
@@ -237,6 +248,8 @@ impl CrashPoint {
             // The operations before one, and any part of that one.
             3 => torn.is_some_and(|torn| item.at() < torn || (item.at() == torn && random.below(2) == 0)),
             4 => index != point,
+            5 if self.is_metadata(*item) => index < point,
+            5 => random.below(2) == 0,
             _ => Random(whole_salt ^ item.at()).below(2) == 0,
         };
         order.iter().enumerate().map(kept).collect()
