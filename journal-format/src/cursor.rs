@@ -24,12 +24,14 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.at
     }
 
+    #[inline]
     pub(crate) fn byte(&mut self, field: &'static str) -> Result<u8, FormatError> {
         let Some(&byte) = self.bytes.get(self.at) else { return Err(Why::Short.of(field, self.at)) };
         self.at += 1;
         Ok(byte)
     }
 
+    #[inline]
     pub(crate) fn take(&mut self, length: usize, field: &'static str) -> Result<&'a [u8], FormatError> {
         let rest = &self.bytes[self.at..];
         if length > rest.len() {
@@ -39,6 +41,7 @@ impl<'a> Cursor<'a> {
         Ok(&rest[..length])
     }
 
+    #[inline]
     pub(crate) fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], FormatError> {
         Ok(array_at(self.take(N, field)?, 0))
     }
@@ -51,30 +54,31 @@ impl<'a> Cursor<'a> {
                 self.at += 1;
                 Ok(u64::from(byte))
             }
-            _ => self.long_varint(field),
+            Some(_) => self.long_varint(field),
+            None => Err(Why::Short.of(field, self.at)),
         }
     }
 
     fn long_varint(&mut self, field: &'static str) -> Result<u64, FormatError> {
-        let start = self.at;
+        let rest = &self.bytes[self.at..];
         let mut value = 0_u64;
-        for index in 0..VARINT_BYTES_MAX {
-            let byte = self.byte(field)?;
+        for (index, &byte) in rest.iter().take(VARINT_BYTES_MAX).enumerate() {
             // The tenth byte holds bit 63 alone.
             if index == VARINT_BYTES_MAX - 1 && byte > 1 {
                 let why = if byte & 0x80 == 0 { Why::OutOfRange } else { Why::TooLong };
-                return Err(why.of(field, start));
+                return Err(why.of(field, self.at));
             }
             value |= u64::from(byte & 0x7f) << (7 * index);
             if byte & 0x80 == 0 {
-                return if byte == 0 && index > 0 {
-                    Err(Why::NotMinimal.of(field, start))
-                } else {
-                    Ok(value)
-                };
+                if byte == 0 && index > 0 {
+                    return Err(Why::NotMinimal.of(field, self.at));
+                }
+                self.at += index + 1;
+                return Ok(value);
             }
         }
-        Err(Why::TooLong.of(field, start))
+        // Ten bytes always end above, so there were fewer.
+        Err(Why::Short.of(field, self.bytes.len()))
     }
 
     /// A varint that counts things of at least `bytes_each` bytes which follow: more than the rest can hold is
@@ -89,6 +93,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A varint length of at most `max`, and that many bytes.
+    #[inline]
     pub(crate) fn sized(&mut self, max: usize, field: &'static str) -> Result<&'a [u8], FormatError> {
         let start = self.at;
         let length = self.varint(field)?;
@@ -136,6 +141,7 @@ pub(crate) fn check_zero(
 }
 
 /// The `N` bytes at `at`. The caller has checked the length.
+#[inline]
 pub(crate) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[at..at + N]);

@@ -4,9 +4,11 @@
 use super::{RecordRef, StreamTable};
 use crate::cursor::{push_varint, put_varint};
 use crate::error::{FormatError, Why};
-use crate::limits::{
-    BODY_BYTES_MAX, ENVELOPE_BYTES_MAX, RECORDS_MAX, TIME_MS_MAX, UNIT_BYTES_MAX, VARINT_BYTES_MAX, padded,
-};
+use crate::limits::{BODY_BYTES_MAX, ENVELOPE_BYTES_MAX, RECORDS_MAX, TIME_MS_MAX, UNIT_BYTES_MAX, padded};
+
+/// Room for an envelope with each field at its longest.
+const ENVELOPE_ROOM: usize = 64;
+const _: () = assert!(ENVELOPE_ROOM >= ENVELOPE_BYTES_MAX);
 
 /// The plaintext of one group as it grows.
 #[derive(Clone, Debug)]
@@ -30,7 +32,7 @@ impl GroupEncoder {
     /// makes the shortest plaintext.
     pub fn new(base_time_ms: u64) -> Self {
         let base_time_ms = base_time_ms.min(TIME_MS_MAX);
-        let mut bytes = Vec::with_capacity(1024);
+        let mut bytes = Vec::with_capacity(4096);
         push_varint(&mut bytes, base_time_ms);
         Self { base_time_ms, bytes, records: 0, streams: StreamTable::default() }
     }
@@ -106,8 +108,7 @@ impl GroupEncoder {
         if self.records == RECORDS_MAX {
             return Err(Why::TooLong.of("record count", 0));
         }
-        // Room for each field at its longest, so that no write below needs to ask.
-        let mut out = [0_u8; ENVELOPE_BYTES_MAX + VARINT_BYTES_MAX];
+        let mut out = [0_u8; ENVELOPE_ROOM];
         let mut at = put_varint(&mut out, u64::from(record.kind));
         out[at] = record.class.bits();
         at += 1;
@@ -128,7 +129,10 @@ impl GroupEncoder {
         at += put_varint(&mut out[at..], zigzag(delta));
         at += put_varint(&mut out[at..], record.logical_size);
         at += put_varint(&mut out[at..], record.body.len() as u64);
-        self.bytes.extend_from_slice(&out[..at]);
+        // A copy of constant length and a cut are cheaper than a copy of the length it happens to be.
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&out);
+        self.bytes.truncate(start + at);
         self.records += 1;
         Ok(())
     }

@@ -67,6 +67,7 @@ impl StreamTable {
     #[cold]
     fn grow(&mut self) {
         let slots = (self.slots.len() * 2).max(SLOTS_MIN);
+        self.ids.reserve(slots / 2 - self.ids.len());
         self.slots.clear();
         self.slots.resize(slots, 0);
         // In order of their numbers, which `truncate` relies on.
