@@ -140,6 +140,17 @@ fn jf_10_synced_through() {
 }
 
 #[test]
+fn jf_13_sequences_of_neighbours() {
+    let group = sample();
+    let next = FrameHeader { index: 5, first_sequence: group.next_sequence(), synced_through: 102, ..group };
+    assert_eq!(next.check_synced_through(), Ok(()));
+    let seal = FrameHeader { kind: FrameKind::Seal, index: 6, record_count: 0, body_length: 64, ..next };
+    assert_eq!(seal.next_sequence(), 103);
+    let last = FrameHeader { first_sequence: u64::MAX - 3, ..group };
+    assert_eq!((last.check(), last.next_sequence()), (Ok(()), u64::MAX));
+}
+
+#[test]
 fn short_slices() {
     let bytes = sample().encode();
     assert_eq!(FrameHeader::decode(&bytes[..95]), Err(Why::Short.of("frame header", 95)));

@@ -56,6 +56,17 @@ fn jf_2_parity() {
 }
 
 #[test]
+fn jf_3_a_rewrite_leaves_the_other_slot_and_the_zeros_alone() {
+    let mut file = [0; 2 * HEAD_SLOT_BYTES];
+    let slots = [sample(), HeadSlot { counter: 6, frames: 8, ..sample() }];
+    for slot in &slots {
+        put(&mut file, slot_offset(slot.counter) as usize, slot.encode(&MAC));
+    }
+    assert_eq!(HeadSlot::decode(&file[..HEAD_SLOT_BYTES], 0), Ok((slots[1], MAC)));
+    assert_eq!(HeadSlot::decode(&file[HEAD_SLOT_BYTES..], 4096), Ok((slots[0], MAC)));
+}
+
+#[test]
 fn jf_2_every_flipped_bit_is_refused() {
     let bytes = whole(&sample());
     for bit in 0..HEAD_SLOT_BYTES * 8 {
