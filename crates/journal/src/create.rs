@@ -7,9 +7,7 @@ use sealog_disk::{Clock, Disk, Entropy, Folder, io};
 use sealog_journal_format::head::HeadSlot;
 use sealog_journal_format::limits::HEAD_SLOT_BYTES;
 use sealog_journal_format::store::StoreFile;
-use sealog_seal::{
-    ChangeError, Keyring, NewSlot, RandomUnavailable, Secret, SlotParams, StoreId, choose,
-};
+use sealog_seal::{ChangeError, Keyring, NewSlot, RandomUnavailable, Secret, SlotParams, StoreId, choose};
 
 use crate::error::{JournalError, Result};
 use crate::head;

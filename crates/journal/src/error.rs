@@ -67,7 +67,9 @@ impl JournalError {
     pub fn is_temporary(&self) -> bool {
         match self {
             JournalError::Full | JournalError::Poisoned { .. } => true,
-            JournalError::Disk(e) => matches!(e.kind, ErrorKind::Full | ErrorKind::Descriptors | ErrorKind::Io),
+            JournalError::Disk(e) => {
+                matches!(e.kind, ErrorKind::Full | ErrorKind::Descriptors | ErrorKind::Io)
+            }
             JournalError::NoJournal
             | JournalError::JournalElsewhere
             | JournalError::Locked { .. }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use sealog_disk::{Disk, ErrorKind, Folder, LogFile, Name, io};
 use sealog_journal_format::Why;
-use sealog_journal_format::limits::{HEAD_BYTES, HEAD_SLOT_BYTES};
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::head::{self, HeadSlot, HeadState as SlotState};
+use sealog_journal_format::limits::{HEAD_BYTES, HEAD_SLOT_BYTES};
 use sealog_seal::{KeyId, Keyring, MacKey, StoreId};
 
 use crate::error::{JournalError, Result};

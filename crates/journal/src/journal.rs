@@ -310,12 +310,7 @@ fn refuse_problems(scan: &Scan) -> Result<()> {
 }
 
 fn nothing_durable() -> Durable {
-    Durable {
-        end: sealog_journal_format::EndRecord::NONE,
-        lineage: [0; 16],
-        epoch: 0,
-        moved: Duration::ZERO,
-    }
+    Durable { end: sealog_journal_format::EndRecord::NONE, lineage: [0; 16], epoch: 0, moved: Duration::ZERO }
 }
 
 /// The boot's sink: the index, the marks, and the owner's replay.

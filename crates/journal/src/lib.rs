@@ -40,3 +40,6 @@ pub use shared::Health;
 pub use store::KeyringCopy;
 pub use writer::core::Turn;
 pub use writer::queue::Admission;
+
+#[cfg(test)]
+mod tests;

@@ -66,9 +66,10 @@ impl Catalog {
 
     pub fn mark(&mut self, mark: Mark) {
         const DISTANCE_BYTES: u64 = 64 << 10;
-        let far = self.marks.last().is_none_or(|last| {
-            last.segment != mark.segment || mark.offset - last.offset >= DISTANCE_BYTES
-        });
+        let far = self
+            .marks
+            .last()
+            .is_none_or(|last| last.segment != mark.segment || mark.offset - last.offset >= DISTANCE_BYTES);
         if far {
             self.marks.push(mark);
         }
@@ -98,7 +99,9 @@ pub enum Health {
     /// A sync has been running for longer than ten seconds.
     Stalled,
     /// A storage call failed for good: reads go on, writing needs a new open.
-    Poisoned { cause: &'static str },
+    Poisoned {
+        cause: &'static str,
+    },
     Closed,
 }
 

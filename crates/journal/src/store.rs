@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use sealog_disk::{Disk, ErrorKind, FileKind, Folder, Name, io};
-use sealog_journal_format::store::StoreFile;
-use sealog_journal_format::names::{self, SegmentName};
 use sealog_journal_format::Why;
+use sealog_journal_format::names::{self, SegmentName};
+use sealog_journal_format::store::StoreFile;
 use sealog_seal::{CopyState, KEYRING_BYTES_MAX, Keyring, KeyringError, StoreId, choose};
 
 use crate::config::Config;

@@ -67,7 +67,12 @@ pub(crate) fn next_header(
 }
 
 /// Every authentic header from `from` to the end of the segment, folded into `evidence`.
-pub(crate) fn collect(segment: &Segment, window: &mut Window, from: u64, evidence: &mut Evidence) -> Result<()> {
+pub(crate) fn collect(
+    segment: &Segment,
+    window: &mut Window,
+    from: u64,
+    evidence: &mut Evidence,
+) -> Result<()> {
     let mut from = from;
     while let Some((offset, header)) = next_header(segment, window, from)? {
         evidence.header(&header);

@@ -301,7 +301,12 @@ impl Scanner<'_> {
     }
 
     /// The last segment: rows 4 to 9 at the first place where its valid prefix stops.
-    fn last(&mut self, segment: &Segment, start: &EndRecord, follower: &FollowerEvidence) -> Result<EndRecord> {
+    fn last(
+        &mut self,
+        segment: &Segment,
+        start: &EndRecord,
+        follower: &FollowerEvidence,
+    ) -> Result<EndRecord> {
         let mut walker = Walker::new(segment, start, self.options.uncached_last)?;
         let mut facts = self.begin(segment, &walker);
         let mut evidence = match &self.head.slot {
@@ -424,7 +429,12 @@ impl Scanner<'_> {
     }
 
     /// Moves the walker to the next authentic header behind damage and notes the hole. `false`: there is none.
-    fn skip_hole(&mut self, segment: &Segment, walker: &mut Walker<'_>, frames_max: Option<u64>) -> Result<bool> {
+    fn skip_hole(
+        &mut self,
+        segment: &Segment,
+        walker: &mut Walker<'_>,
+        frames_max: Option<u64>,
+    ) -> Result<bool> {
         let (hole, first_sequence) = (walker.next.offset, walker.next.sequence);
         let mut from = hole + 8;
         let found = loop {
@@ -487,7 +497,12 @@ impl Scanner<'_> {
         facts.records += u64::from(header.record_count);
     }
 
-    fn finish(&mut self, mut facts: SegmentFacts, walker: &Walker<'_>, named: Option<EndRecord>) -> EndRecord {
+    fn finish(
+        &mut self,
+        mut facts: SegmentFacts,
+        walker: &Walker<'_>,
+        named: Option<EndRecord>,
+    ) -> EndRecord {
         let end = named.unwrap_or_else(|| walker.end());
         facts.last_sequence = walker.next.sequence - 1;
         facts.end_offset = walker.next.offset;

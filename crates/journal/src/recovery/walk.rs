@@ -162,9 +162,8 @@ impl<'s> Walker<'s> {
     /// What an authentic body must say for its kind: whole records, a link, or an end that is this one.
     fn content_fits(&mut self, header: &FrameHeader) -> bool {
         match header.kind {
-            FrameKind::Group => {
-                GroupReader::new(&self.plaintext, header.record_count).is_ok_and(|group| group.check().is_ok())
-            }
+            FrameKind::Group => GroupReader::new(&self.plaintext, header.record_count)
+                .is_ok_and(|group| group.check().is_ok()),
             FrameKind::Link => match self.end_body(header) {
                 // A link continues exactly what it names.
                 Some(end) if end.chain == self.next.chain && end.last_sequence + 1 == self.next.sequence => {

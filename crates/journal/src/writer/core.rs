@@ -232,7 +232,11 @@ impl Core {
         disk.rename_new(&next_name(), &segment_name(active.end.segment)).map_err(|e| Lost(cause(&e)))?;
         disk.sync_folder(Folder::Segments).map_err(|e| Lost(cause(&e)))?;
         let link = self.end;
-        self.publish_head(&HeadContent { segment: active.end.segment, frames: 0, ..self.head_content(&link) })?;
+        self.publish_head(&HeadContent {
+            segment: active.end.segment,
+            frames: 0,
+            ..self.head_content(&link)
+        })?;
         active.write(FrameKind::Link, &link.encode(), 0)?;
         self.end = active.end;
         tracing::debug!(segment = self.end.segment, direct = active.is_direct(), "segment published");

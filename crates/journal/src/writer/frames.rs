@@ -185,12 +185,7 @@ impl Active {
 }
 
 /// Writes the kept part of the last block, the frame, and zeros up to the next block, which the file holds already.
-fn write_direct(
-    file: &dyn LogFile,
-    tail: &mut Vec<u8>,
-    frame: &[u8],
-    offset: u64,
-) -> Result<(), DiskError> {
+fn write_direct(file: &dyn LogFile, tail: &mut Vec<u8>, frame: &[u8], offset: u64) -> Result<(), DiskError> {
     let start = offset - tail.len() as u64;
     let used = tail.len() + frame.len();
     let mut block = AlignedBuf::zeroed(used.next_multiple_of(DIRECT_ALIGN));

@@ -31,7 +31,10 @@ pub(crate) struct Threads {
 impl Threads {
     pub fn start(shared: &Arc<Shared>, core: &Arc<Mutex<Core>>) -> Result<Threads> {
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
-            Builder::new().name(name.into()).spawn(work).map_err(|_| JournalError::Misuse("no thread could be started"))
+            Builder::new()
+                .name(name.into())
+                .spawn(work)
+                .map_err(|_| JournalError::Misuse("no thread could be started"))
         };
         let (for_writer, core) = (Arc::clone(shared), Arc::clone(core));
         let writer = spawn("journal-writer", Box::new(move || write(&for_writer, &core)))?;
