@@ -82,10 +82,10 @@ impl Catalog {
         }
         self.recent.retain(|held| *held != segment);
         self.recent.push_back(segment);
-        if self.recent.len() > OPEN_FILES_MAX {
-            if let Some(oldest) = self.recent.pop_front().and_then(|n| self.segments.get(&n)) {
-                oldest.release();
-            }
+        let surplus = self.recent.len() > OPEN_FILES_MAX;
+        let oldest = if surplus { self.recent.pop_front() } else { None };
+        if let Some(segment) = oldest.and_then(|number| self.segments.get(&number)) {
+            segment.release();
         }
     }
 }

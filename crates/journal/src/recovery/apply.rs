@@ -3,7 +3,7 @@
 
 use sealog_disk::{Disk, ErrorKind, Folder, LogFile, Name, io};
 use sealog_journal_format::limits;
-use sealog_journal_format::names::QuarantineName;
+use sealog_journal_format::names::{self, QuarantineName};
 use sealog_seal::StoreId;
 
 use crate::error::Result;
@@ -54,11 +54,10 @@ pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan) -> Result<Repa
 fn remove_leftovers(disk: &dyn Disk) -> Result<()> {
     let mut removed = false;
     for entry in store::list(disk, Folder::Segments)? {
-        if entry.file == "next" || entry.file.ends_with(".tmp") {
-            if let Some(name) = Name::new(Folder::Segments, &entry.file) {
-                disk.remove(&name)?;
-                removed = true;
-            }
+        let leftover = entry.file == names::NEXT || entry.file.ends_with(".tmp");
+        if let Some(name) = Name::new(Folder::Segments, &entry.file).filter(|_| leftover) {
+            disk.remove(&name)?;
+            removed = true;
         }
     }
     for file in ["keyring.tmp", "head.tmp", "store.tmp"] {
@@ -109,7 +108,7 @@ fn copy_tail(
     from: &dyn LogFile,
     tail: &TornTail,
 ) -> std::result::Result<(), sealog_disk::DiskError> {
-    let names = QuarantineName { segment: tail.place.segment, frame: tail.place.frame };
+    let quarantined = QuarantineName { segment: tail.place.segment, frame: tail.place.frame };
     let name = |file: &str| Name::new(Folder::Quarantine, file).expect("digits, a dash and a known suffix");
     let temporary = name("tail.tmp");
     disk.make_folder(Folder::Quarantine)?;
@@ -119,12 +118,12 @@ fn copy_tail(
     let (header, body) = copy.split_at_mut(limits::HEADER_BYTES);
     io::read_exact_at(from, header, 0)?;
     io::read_exact_at(from, body, tail.place.offset)?;
-    io::publish(disk, &temporary, &name(&names.tail_name()), &copy)?;
+    io::publish(disk, &temporary, &name(&quarantined.tail_name()), &copy)?;
     let report = format!(
         "store {store_id}\nsegment {}\nframe {}\noffset {}\nbytes {}\nsectors {}\nzero sectors {}\n",
         tail.place.segment, tail.place.frame, tail.place.offset, tail.bytes, tail.sectors, tail.zero_sectors
     );
-    io::publish(disk, &temporary, &name(&names.report_name()), report.as_bytes())
+    io::publish(disk, &temporary, &name(&quarantined.report_name()), report.as_bytes())
 }
 
 /// Keeps the quarantine bounded: the lowest names (the oldest segments) go first.

@@ -488,7 +488,7 @@ impl Scanner<'_> {
         plaintext: &[u8],
     ) {
         let epoch = segment.header.epoch;
-        let view = FrameView { segment: segment.number, offset, epoch, header: header.clone() };
+        let view = FrameView { segment: segment.number, offset, epoch, header: *header };
         self.sink.frame(&view);
         for record in walk::records(header, plaintext, epoch) {
             self.sink.record(&view, &record);

@@ -194,10 +194,9 @@ impl Core {
     /// An active segment with room for a frame of `need` bytes.
     fn make_room(&mut self, need: u64) -> Result<(), Roll> {
         let moved = self.clocks.jumped(&self.shared);
-        if let Some(active) = &self.active {
-            if active.usable() >= need && !active.worn() && !moved {
-                return Ok(());
-            }
+        let fits = |active: &Active| active.usable() >= need && !active.worn();
+        if !moved && self.active.as_ref().is_some_and(fits) {
+            return Ok(());
         }
         if lock(&self.shared.preparation).ready_bytes() < file_bytes(need) && !self.prepare_now(need) {
             return Err(Roll::Full);
