@@ -118,7 +118,11 @@ impl Engine {
     /// # Errors
     /// Shutting down, a bad key, a request outside the schema, a key used for another request, no admission slot,
     /// or a store that cannot take it.
-    pub async fn submit(&self, body: &[u8], idempotency_key: Option<&str>) -> Result<Submission, PublicError> {
+    pub async fn submit(
+        &self,
+        body: &[u8],
+        idempotency_key: Option<&str>,
+    ) -> Result<Submission, PublicError> {
         if self.inner.state().stopping {
             return Err(PublicError::shutting_down());
         }
@@ -128,7 +132,8 @@ impl Engine {
             return Err(PublicError::bad_key());
         }
         let ParsedRequest { request, fingerprint } = ExecutionRequest::parse(body)?;
-        let identity = idempotency_key.map(|key| Identity { key_hash: canonical::key_hash(key), fingerprint });
+        let identity =
+            idempotency_key.map(|key| Identity { key_hash: canonical::key_hash(key), fingerprint });
         submit::submit(&self.inner, Arc::new(request), identity).await
     }
 
@@ -262,3 +267,6 @@ impl fmt::Debug for Engine {
         f.debug_struct("Engine").field("info", &self.runtime_info()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,8 +11,6 @@ mod model;
 mod public;
 mod stop;
 pub mod store;
-#[cfg(feature = "testing")]
-pub mod testing;
 
 pub use engine::{Engine, EngineOptions};
 pub use public::{Features, PublicError, RuntimeInfo, RuntimeState, Submission};

@@ -32,7 +32,11 @@ impl PublicError {
 
     /// The idempotency key has no or too many characters.
     pub fn bad_key() -> PublicError {
-        PublicError::fixed(PortableCode::InvalidRequest, "Idempotency key must have 1 to 256 characters", false)
+        PublicError::fixed(
+            PortableCode::InvalidRequest,
+            "Idempotency key must have 1 to 256 characters",
+            false,
+        )
     }
 
     /// The idempotency key belongs to another request.

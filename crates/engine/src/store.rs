@@ -3,7 +3,7 @@
 //! Owns the trait and its types. Implementations must keep every rule of [`contract`]; the memory store and the
 //! journal store pass the same suite.
 
-#[cfg(feature = "testing")]
+#[cfg(any(test, feature = "testing"))]
 pub mod contract;
 mod ledger;
 pub mod memory;

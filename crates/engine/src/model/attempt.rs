@@ -50,7 +50,11 @@ pub(crate) fn may_start(elapsed_ms: u64, retry_budget_ms: Option<u64>) -> Result
 
 /// What the attempt's end makes of the execution. A completion wins over a stop; a stop wins over the provider's
 /// own failure; exposed output makes a failure final.
-pub(crate) fn conclude(end: Result<Target, Failure>, stop: Option<StopCause>, output_exposed: bool) -> Ending {
+pub(crate) fn conclude(
+    end: Result<Target, Failure>,
+    stop: Option<StopCause>,
+    output_exposed: bool,
+) -> Ending {
     match (end, stop) {
         (Ok(target), _) => Ending::Completed(target),
         (Err(_), Some(cause)) => failed(cause.to_failure()),

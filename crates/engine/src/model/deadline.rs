@@ -56,11 +56,17 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(deadline_ms: Option<u64>, stopped_at_ms: Option<u64>, elapsed_ms: u64, due: Due, next_ms: Option<u64>) {
+    fn check(
+        deadline_ms: Option<u64>,
+        stopped_at_ms: Option<u64>,
+        elapsed_ms: u64,
+        due: Due,
+        next_ms: Option<u64>,
+    ) {
         let mut timing = Timing::new(deadline_ms, 100);
         if let Some(stopped) = stopped_at_ms {
             timing.stopped(stopped);
-            timing.stopped(stopped + 50);
+            timing.stopped(stopped.saturating_add(50));
         }
         assert_eq!((timing.due(elapsed_ms), timing.next_ms()), (due, next_ms));
         assert_eq!(timing.is_stopped(), stopped_at_ms.is_some());

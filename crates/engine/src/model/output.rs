@@ -25,12 +25,15 @@ pub(crate) fn report(event: ProviderEvent) -> Result<Report, Failure> {
         ProviderEvent::OutputDelta { output_index, delta } => {
             split(delta, |delta| EventBody::OutputDelta { output_index, delta })
         }
-        ProviderEvent::ToolCallStarted { call_id, name } => vec![EventBody::ToolCallStarted { call_id, name }],
+        ProviderEvent::ToolCallStarted { call_id, name } => {
+            vec![EventBody::ToolCallStarted { call_id, name }]
+        }
         ProviderEvent::ToolCallArgumentsDelta { call_id, delta } => {
             split(delta, |delta| EventBody::ToolCallArgumentsDelta { call_id: call_id.clone(), delta })
         }
         ProviderEvent::Progress { phase, progress } => {
-            let progress = progress.map(|value| ProgressNumber::new(value).ok_or_else(unproducible)).transpose()?;
+            let progress =
+                progress.map(|value| ProgressNumber::new(value).ok_or_else(unproducible)).transpose()?;
             vec![EventBody::Progress { phase, progress }]
         }
         ProviderEvent::Result { result, artifacts } => {
@@ -57,7 +60,8 @@ fn split(text: String, body: impl Fn(String) -> EventBody) -> Vec<EventBody> {
 fn usage(reported: Vec<ReportedUsage>) -> Result<Vec<UsageFact>, Failure> {
     let fact = |usage: ReportedUsage| {
         let quantity = Quantity::new(usage.quantity).filter(|_| !usage.unit.is_empty());
-        let quantity = quantity.ok_or_else(|| Failure::protocol("Provider reported an invalid usage fact"))?;
+        let quantity =
+            quantity.ok_or_else(|| Failure::protocol("Provider reported an invalid usage fact"))?;
         Ok(UsageFact { unit: usage.unit, quantity, source: usage.source, complete: usage.complete })
     };
     reported.into_iter().map(fact).collect()

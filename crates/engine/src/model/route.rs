@@ -17,7 +17,9 @@ pub(crate) fn candidates(request: &ExecutionRequest, manifests: &[ProviderManife
     let capable = |manifest: &&ProviderManifest| {
         let provider = manifest.provider.clone();
         let models = manifest.models.iter().filter(|model| supports(request, model));
-        models.map(|model| Target { provider: provider.clone(), model: model.model.clone() }).collect::<Vec<_>>()
+        models
+            .map(|model| Target { provider: provider.clone(), model: model.model.clone() })
+            .collect::<Vec<_>>()
     };
     ranked.iter().flat_map(capable).collect()
 }
@@ -31,7 +33,8 @@ pub(crate) fn recheck(
     model: &str,
     manifest: &ProviderManifest,
 ) -> Result<(), Failure> {
-    let declared = manifest.models.iter().any(|declared| declared.model == model && supports(request, declared));
+    let declared =
+        manifest.models.iter().any(|declared| declared.model == model && supports(request, declared));
     if declared { Ok(()) } else { Err(unavailable()) }
 }
 

@@ -108,7 +108,8 @@ impl Ledger {
     /// Up to `limit` visible executions behind `after`, oldest first.
     pub(crate) fn list(&self, after: Option<ListPosition>, limit: usize, now: Timestamp) -> Vec<ExecutionId> {
         let behind = |position: &&ListPosition| after.is_none_or(|after| **position > after);
-        let from = after.unwrap_or(ListPosition { created_at: Timestamp(0), id: ExecutionId::from_bytes([0; 16]) });
+        let from =
+            after.unwrap_or(ListPosition { created_at: Timestamp(0), id: ExecutionId::from_bytes([0; 16]) });
         self.created
             .range(from..)
             .filter(behind)
@@ -158,7 +159,8 @@ impl Ledger {
         }
         self.created.insert(ListPosition { created_at, id });
         self.bytes += bytes;
-        let account = Account { created_at, identity, bytes, sequence: 1, closed: false, ended: None, pins: 0 };
+        let account =
+            Account { created_at, identity, bytes, sequence: 1, closed: false, ended: None, pins: 0 };
         self.accounts.insert(id, account);
         Ok(evicted)
     }
@@ -238,7 +240,8 @@ impl Ledger {
     ) -> Result<Vec<ExecutionId>, StoreError> {
         let mut count = self.accounts.len() + executions;
         let mut total = self.bytes + bytes;
-        let over = |count: usize, total: u64| count > self.limits.max_executions || total > self.limits.max_bytes;
+        let over =
+            |count: usize, total: u64| count > self.limits.max_executions || total > self.limits.max_bytes;
         let mut evicted = Vec::new();
         for (_, id) in &self.ended {
             if !over(count, total) {

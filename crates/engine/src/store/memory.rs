@@ -13,7 +13,8 @@ use tokio::sync::watch;
 
 use super::ledger::{Ledger, Weight};
 use super::{
-    Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, StoreLimits, StoredEvent, Watch,
+    Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, StoreLimits, StoredEvent,
+    Watch,
 };
 
 /// A bounded store without a disk. Cheap to clone; all clones are the same store.
@@ -214,7 +215,10 @@ impl EventStore for MemoryStore {
             let now = self.shared.now();
             let state = self.shared.open()?;
             let ids = state.ledger.list(after, limit, now);
-            Ok(ids.into_iter().filter_map(|id| state.records.get(&id).map(|record| record.brief(id))).collect())
+            Ok(ids
+                .into_iter()
+                .filter_map(|id| state.records.get(&id).map(|record| record.brief(id)))
+                .collect())
         })
     }
 

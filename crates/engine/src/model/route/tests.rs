@@ -60,7 +60,10 @@ fn order_is_registration_then_manifest_unless_ranked() {
 #[test]
 fn abilities_match_exactly() {
     let manifests = [
-        provider("a", vec![model("1", |model| model.abilities = vec!["Chat".to_owned(), "chat ".to_owned()])]),
+        provider(
+            "a",
+            vec![model("1", |model| model.abilities = vec!["Chat".to_owned(), "chat ".to_owned()])],
+        ),
         provider("b", vec![model("1", |model| model.abilities.clear())]),
     ];
     check("", &manifests, &[]);

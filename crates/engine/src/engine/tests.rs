@@ -1,0 +1,5 @@
+mod execution;
+mod harness;
+mod idempotency;
+mod lifecycle;
+mod races;

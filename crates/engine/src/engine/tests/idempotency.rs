@@ -1,0 +1,121 @@
+//! Keys: joining, replaying, conflicts, admission.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use sealog_events::{PortableCode, Status};
+
+use super::harness::*;
+use crate::{EngineOptions, StoreError, Submission};
+
+async fn keyed(bench: &Bench, key: &str) -> Submission {
+    bench.engine.submit(BODY.as_bytes(), Some(key)).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn f14_36_concurrent_submissions_of_one_key_are_one_execution() {
+    let bench = bench(vec![completed()]);
+    let answers = join_all((0..64).map(|_| keyed(&bench, "k"))).await;
+    assert!(answers.iter().all(|answer| answer.execution_id == answers[0].execution_id));
+    assert_eq!(answers.iter().filter(|answer| !answer.idempotent_replay).count(), 1);
+    assert!(answers.iter().all(|answer| answer.status == Status::Accepted));
+    bench.story(answers[0].execution_id).await;
+    assert_eq!(noted(&bench.log).iter().filter(|what| *what == "execute").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_tells_the_current_status_and_runs_nothing() {
+    let bench = bench(vec![completed()]);
+    let first = keyed(&bench, "k").await;
+    bench.story(first.execution_id).await;
+    bench.clock.advance(Duration::from_secs(5));
+    let replay = keyed(&bench, "k").await;
+    assert_eq!(replay, Submission { status: Status::Succeeded, idempotent_replay: true, ..first });
+    assert_eq!(noted(&bench.log).iter().filter(|what| *what == "execute").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_request_on_the_key_is_refused_before_and_after_the_end() {
+    let bench = bench(vec![completed()]);
+    let other = body(r#""routing":{}"#);
+    let (first, conflict) =
+        tokio::join!(keyed(&bench, "k"), bench.engine.submit(other.as_bytes(), Some("k")));
+    assert_eq!(conflict.unwrap_err().code, PortableCode::InvalidRequest);
+    bench.story(first.execution_id).await;
+    let conflict = bench.engine.submit(other.as_bytes(), Some("k")).await.unwrap_err();
+    assert_eq!((conflict.code, conflict.retryable), (PortableCode::InvalidRequest, false));
+    // White space and member order do not make another request.
+    let same = r#"{ "input":[{"text":"t","type":"text"}], "ability":"chat" }"#;
+    assert!(bench.engine.submit(same.as_bytes(), Some("k")).await.unwrap().idempotent_replay);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f14_38_keys_have_one_to_256_utf16_units() {
+    let bench = bench(vec![completed()]);
+    for (key, fits) in [
+        ("k".repeat(256), true),
+        ("k".repeat(257), false),
+        (String::new(), false),
+        ("\u{1F600}".repeat(128), true),
+        ("\u{1F600}".repeat(129), false),
+    ] {
+        let answer = bench.engine.submit(BODY.as_bytes(), Some(&key)).await;
+        assert_eq!(answer.map_err(|error| error.code).err(), (!fits).then_some(PortableCode::InvalidRequest));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f14_39_a_failed_creation_fails_all_who_joined_and_frees_the_key() {
+    let bench = bench(vec![completed()]);
+    *bench.store.refuse_create.lock().unwrap() = Some(StoreError::Failed);
+    let (first, second) = tokio::join!(
+        bench.engine.submit(BODY.as_bytes(), Some("k")),
+        bench.engine.submit(BODY.as_bytes(), Some("k"))
+    );
+    assert_eq!(first.unwrap_err().code, PortableCode::InternalError);
+    assert_eq!(second.unwrap_err().code, PortableCode::InternalError);
+    assert!(bench.engine.inner.state().active.is_empty());
+    let third = keyed(&bench, "k").await;
+    assert!(!third.idempotent_replay);
+    bench.story(third.execution_id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_randomness_nothing_starts() {
+    let bench = bench(vec![completed()]);
+    bench.entropy.set_failing(true);
+    let refused = bench.engine.submit(BODY.as_bytes(), Some("k")).await.unwrap_err();
+    assert_eq!(refused.code, PortableCode::InternalError);
+    bench.entropy.set_failing(false);
+    assert!(!keyed(&bench, "k").await.idempotent_replay);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_admission_limit_refuses_and_a_replay_needs_no_slot() {
+    let mut setup = Setup::new(vec![Scripted::new("p", vec![Step::Sleep(1000), completed()])]);
+    setup.options = EngineOptions { max_active_executions: 1, ..EngineOptions::default() };
+    let bench = setup.start();
+    let first = keyed(&bench, "k").await;
+    let refused = bench.engine.submit(BODY.as_bytes(), Some("other")).await.unwrap_err();
+    assert_eq!((refused.code, refused.retryable), (PortableCode::QueueFull, true));
+    let replay = keyed(&bench, "k").await;
+    assert_eq!((replay.execution_id, replay.idempotent_replay), (first.execution_id, true));
+    bench.story(first.execution_id).await;
+    tokio::task::yield_now().await;
+    assert!(!keyed(&bench, "other").await.idempotent_replay);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_goes_away_changes_nothing() {
+    let bench = bench(vec![completed()]);
+    bench.store.creates.forget_permits(PERMITS);
+    {
+        let submit = std::pin::pin!(bench.engine.submit(BODY.as_bytes(), Some("k")));
+        assert!(futures_util::poll!(submit).is_pending());
+    }
+    tokio::task::yield_now().await;
+    bench.store.creates.add_permits(PERMITS);
+    let joined = keyed(&bench, "k").await;
+    assert!(joined.idempotent_replay);
+    assert_eq!(bench.story(joined.execution_id).await.snapshot.status, Status::Succeeded);
+}

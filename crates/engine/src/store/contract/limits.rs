@@ -1,0 +1,104 @@
+//! Room, retention, pins.
+
+use super::*;
+
+fn limits(max_executions: usize) -> StoreLimits {
+    StoreLimits { max_executions, retention_ms: 1000, ..StoreLimits::default() }
+}
+
+pub async fn f14_04_a_reader_pins_a_terminal_record(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(limits(1));
+    subject.finished(1).await;
+    let watch = subject.watch(1, 0).await;
+    let refused =
+        subject.store.create(subject.new_execution(2, None)).await.expect_err("the only record is read");
+    assert_eq!(refused, StoreError::Full);
+    let failure = refused.to_failure();
+    assert_eq!((failure.code, failure.retryable()), (PortableCode::QueueFull, false));
+    drop(watch);
+    subject.create(2).await;
+    assert!(!subject.exists(1).await);
+    // An active execution is never evicted.
+    assert_eq!(subject.store.create(subject.new_execution(3, None)).await, Err(StoreError::Full));
+    assert!(subject.exists(2).await);
+}
+
+pub async fn f14_05_retention_takes_record_and_identity(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits { retention_ms: 10, ..StoreLimits::default() });
+    subject.create_as(1, Some(identity(1, 1))).await;
+    subject.advance_ms(1000);
+    // Retention counts from the terminal event.
+    assert!(subject.exists(1).await);
+    assert_eq!(subject.append(1, 2, failed("m")).await, Ok(()));
+    subject.advance_ms(9);
+    assert!(subject.exists(1).await);
+    subject.advance_ms(1);
+    assert!(!subject.exists(1).await);
+    assert_eq!(subject.store.snapshot(id(1)).await, Ok(None));
+    assert!(matches!(subject.store.watch(id(1), 0).await, Ok(None)));
+    assert_eq!(subject.store.list(None, 10).await, Ok(Vec::new()));
+    assert_eq!(subject.store.find(identity(1, 2)).await, Ok(None));
+    subject.create_as(2, Some(identity(1, 2))).await;
+}
+
+pub async fn an_expired_execution_is_served_to_its_reader_only(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits { retention_ms: 10, ..StoreLimits::default() });
+    subject.finished(1).await;
+    let mut watch = subject.watch(1, 0).await;
+    subject.advance_ms(10);
+    assert!(!subject.exists(1).await);
+    assert_eq!(rest(&mut watch).await, [1, 2]);
+}
+
+pub async fn f14_06_one_executions_bytes_are_limited(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits { max_execution_bytes: 700, ..StoreLimits::default() });
+    subject.create(1).await;
+    assert_eq!(subject.append(1, 2, selected()).await, Ok(()));
+    let refused = subject.append(1, 3, delta(&"x".repeat(1000))).await.expect_err("over 700 bytes");
+    let failure = refused.to_failure();
+    assert_eq!((failure.code, failure.retryable()), (PortableCode::QueueFull, false));
+    assert_eq!(subject.append(1, 3, failed("m")).await, Ok(()));
+}
+
+pub async fn one_executions_events_are_limited(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits { max_events: 3, ..StoreLimits::default() });
+    subject.create(1).await;
+    assert_eq!(subject.append(1, 2, selected()).await, Ok(()));
+    assert_eq!(subject.append(1, 3, delta("x")).await, Ok(()));
+    assert_eq!(subject.append(1, 4, delta("x")).await, Err(StoreError::ExecutionFull));
+    assert_eq!(subject.append(1, 4, completed()).await, Ok(()));
+}
+
+pub async fn all_bytes_are_limited_and_the_oldest_terminal_goes(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits { max_bytes: 3000, ..StoreLimits::default() });
+    for number in [1, 2, 3] {
+        subject.finished(number).await;
+        subject.advance_ms(1);
+    }
+    subject.create(4).await;
+    // What ended first makes room, and only as much as is needed.
+    assert_eq!(subject.append(4, 2, delta(&"x".repeat(1200))).await, Ok(()));
+    assert!(!subject.exists(1).await);
+    assert!(subject.exists(3).await);
+    // More than there will ever be evicts nothing.
+    assert_eq!(subject.append(4, 3, delta(&"x".repeat(4000))).await, Err(StoreError::Full));
+    assert!(subject.exists(3).await);
+    assert_eq!(subject.append(4, 3, failed("m")).await, Ok(()));
+}
+
+pub async fn f14_20_a_terminal_event_has_its_own_limit_only(make: &impl Fn(StoreLimits) -> Subject) {
+    let tight = StoreLimits {
+        max_executions: 1,
+        max_bytes: 420,
+        max_execution_bytes: 420,
+        max_events: 1,
+        ..limits(1)
+    };
+    let subject = make(tight);
+    subject.create(1).await;
+    assert_eq!(subject.append(1, 2, delta("")).await, Err(StoreError::ExecutionFull));
+    let quotes = "\"".repeat(1000);
+    assert_eq!(subject.append(1, 2, failed(&quotes)).await, Err(StoreError::TerminalTooLarge));
+    assert_eq!(StoreError::TerminalTooLarge.to_failure().code, PortableCode::InternalError);
+    assert_eq!(subject.append(1, 2, failed(&"x".repeat(1000))).await, Ok(()));
+}
