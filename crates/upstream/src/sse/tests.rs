@@ -1,11 +1,13 @@
 use futures_util::StreamExt;
 use futures_util::stream;
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use super::*;
 
 fn decode(pieces: Vec<Vec<u8>>) -> (Vec<(Option<String>, String)>, Option<UpstreamError>) {
     let pieces = stream::iter(pieces.into_iter().map(|piece| Ok(Bytes::from(piece)))).boxed();
-    let items: Vec<_> = futures_executor(EventStream::new(pieces));
+    let items: Vec<_> = collect(EventStream::new(pieces));
     let mut events = Vec::new();
     let mut error = None;
     for item in items {
@@ -18,7 +20,7 @@ fn decode(pieces: Vec<Vec<u8>>) -> (Vec<(Option<String>, String)>, Option<Upstre
     (events, error)
 }
 
-fn futures_executor<S: Stream + Unpin>(stream: S) -> Vec<S::Item> {
+fn collect<S: Stream + Unpin>(stream: S) -> Vec<S::Item> {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(stream.collect())
 }
 
@@ -109,7 +111,7 @@ fn an_endless_event_stops_being_read() {
         Ok(Bytes::from(vec![b'x'; 64 * 1024]))
     });
     let first = stream::iter([Ok(Bytes::from_static(b"data: a\n\ndata: "))]);
-    let items = futures_executor(EventStream::new(first.chain(endless).boxed()));
+    let items = collect(EventStream::new(first.chain(endless).boxed()));
     assert_eq!(items.len(), 2);
     assert_eq!(items[1].as_ref().err(), Some(&UpstreamError::EventTooLarge));
     let pieces_max = BLOCK_BYTES_MAX / (64 * 1024) + 1;
@@ -138,7 +140,85 @@ fn comments_do_not_count_towards_an_event() {
 fn a_failure_of_the_body_comes_through_as_it_is() {
     let pieces =
         stream::iter([Ok(Bytes::from_static(b"data: a\n\ndat")), Err(UpstreamError::Silent)]).boxed();
-    let items = futures_executor(EventStream::new(pieces));
+    let items = collect(EventStream::new(pieces));
     assert_eq!(items.len(), 2);
     assert_eq!(items[1].as_ref().err(), Some(&UpstreamError::Silent));
+}
+
+/// The format read the slow way: whole text, line by line. Events' names and data, and whether the end lies inside
+/// an event. Only for text without a byte order mark.
+fn reference(text: &str) -> (Vec<(Option<String>, String)>, bool) {
+    let unified = text.replace("\r\n", "\n").replace('\r', "\n");
+    let complete = unified.ends_with('\n') || unified.is_empty();
+    let mut lines: Vec<&str> = unified.split('\n').collect();
+    let unfinished = lines.pop().unwrap_or_default();
+    let (mut events, mut name, mut data, mut begun) = (Vec::new(), None, Vec::new(), false);
+    for line in lines {
+        if line.is_empty() {
+            let name = name.take();
+            if !data.is_empty() {
+                events.push((name, std::mem::take(&mut data).join("\n")));
+            }
+            begun = false;
+            continue;
+        }
+        begun |= !line.starts_with(':');
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => name = Some(value.to_owned()),
+            "data" => data.push(value.to_owned()),
+            _ => {}
+        }
+    }
+    begun |= !complete && !unfinished.starts_with(':');
+    (events, begun)
+}
+
+fn fragment() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "\n",
+        "\r",
+        "\r\n",
+        "data",
+        "data:",
+        "data: ",
+        "event: ",
+        "id: 1",
+        "retry: 5",
+        ": note",
+        ":",
+        " ",
+        "x",
+        "\u{e9}",
+        "\u{1f600}",
+        "{\"a\":1}",
+        "[DONE]",
+        "unknown: ",
+    ])
+}
+
+proptest! {
+    /// However the bytes are cut, the events and the end are those of the whole text.
+    #[test]
+    fn any_text_in_any_pieces_reads_as_the_slow_way(
+        fragments in vec(fragment(), 0..60),
+        cuts in vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let text = fragments.concat();
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+        places.extend([0, text.len()]);
+        places.sort_unstable();
+        let pieces = places.windows(2).map(|ends| text.as_bytes()[ends[0]..ends[1]].to_vec()).collect();
+        let (events, inside) = reference(&text);
+        prop_assert_eq!(decode(pieces), (events, inside.then_some(UpstreamError::Truncated)));
+    }
+
+    /// Any bytes at all end in order: no panic, and nothing after an error.
+    #[test]
+    fn any_bytes_end_in_order(pieces in vec(vec(any::<u8>(), 0..40), 0..8)) {
+        let (_, error) = decode(pieces);
+        let expected = [None, Some(UpstreamError::Truncated), Some(UpstreamError::NotUtf8)];
+        prop_assert!(expected.contains(&error));
+    }
 }
