@@ -24,6 +24,8 @@ mod tamper;
 mod trace;
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
 
 pub use crash::{Choice, CrashPoint, EXHAUSTIVE_MAX, Undecided, UndecidedWhat};

@@ -139,6 +139,11 @@ mod tests {
             let mut buf = vec![0; len];
             assert_eq!(read(&file, &mut buf, offset).unwrap().count, len);
             assert!(buf == expected);
+            if direct_works(&file) {
+                let mut buf = vec![0; len];
+                assert_eq!(read_direct(&reopen(&file).unwrap(), &mut buf, offset).unwrap(), len);
+                assert!(buf == expected);
+            }
             let mut buf = vec![0; len];
             evict(&file, len, offset).unwrap();
             assert_eq!(read_whole(&file, &mut buf, offset).unwrap(), len);

@@ -8,7 +8,7 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 use super::SimDisk;
-use super::crash::CrashPoint;
+use super::crash::{Choice, CrashPoint};
 use super::folder::{Entries, InodeId};
 use super::inode::Inode;
 use super::pages::Image;
@@ -140,6 +140,16 @@ impl SimDisk {
     /// The undecided changes of this moment, or of the moment when the power went.
     pub fn crash_point(&self) -> CrashPoint {
         CrashPoint::of(&self.shared.lock().content)
+    }
+
+    /// How many changes are undecided now.
+    pub fn dirty(&self) -> usize {
+        self.crash_point().len()
+    }
+
+    /// The disk as the next start finds it after a crash now.
+    pub fn crash_image(&self, choice: Choice) -> SimDisk {
+        self.crash_point().image(choice)
     }
 
     fn cached_image(&self, name: &Name) -> Option<Image> {

@@ -174,6 +174,24 @@ fn directory_operations_are_lost_each_on_its_own() {
 }
 
 #[test]
+fn a_prefix_runs_across_files_and_folders() {
+    let (disk, file) = with_file(&[0; 512]);
+    let other = disk.create(&root("g")).unwrap();
+    write_all_at(&*other, &[1; 512], 0).unwrap();
+    write_all_at(&*file, &[2; 512], 0).unwrap();
+    write_all_at(&*other, &[3; 512], 0).unwrap();
+    let shapes: Vec<(u8, Option<u8>)> = (0..=disk.dirty())
+        .map(|count| disk.crash_image(Choice::Prefix(count)))
+        .map(|image| {
+            let first = |name| image.bytes(&root(name)).map(|bytes| bytes.first().copied().unwrap_or(9));
+            (first("f").unwrap(), first("g"))
+        })
+        .collect();
+    let expected = [(0, None), (0, Some(9)), (0, Some(9)), (0, Some(1)), (2, Some(1)), (2, Some(3))];
+    assert_eq!(shapes, expected);
+}
+
+#[test]
 fn publication_is_never_half() {
     let whole = SimDisk::new();
     whole.put(&root("f"), &[1; 3000]);
@@ -289,8 +307,16 @@ fn a_full_disk_takes_what_fits() {
     assert_eq!(file.write_at(&[2; 100], 0).unwrap(), 100, "overwriting needs no space");
     disk.remove(&root("f")).unwrap();
     assert_eq!(disk.space().unwrap().available, 0, "the handle keeps it");
-    drop(file);
+    file.close().unwrap();
     assert_eq!(disk.space().unwrap().available, 4 * 4096);
+    let direct = disk.create(&root("f")).unwrap();
+    write_all_durable_at(&*direct, &[0; 2 * 4096], 0).unwrap();
+    disk.sync_folder(Folder::Root).unwrap();
+    assert_eq!(
+        disk.crash_image(Choice::Nothing).space().unwrap().available,
+        2 * 4096,
+        "prepared zeros stay allocated"
+    );
 }
 
 #[test]
