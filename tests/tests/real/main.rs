@@ -2,4 +2,5 @@
 //!
 //! A tool that is missing is a failure here, never a reason to skip.
 
+mod local_model;
 mod tools;
