@@ -39,7 +39,7 @@ impl Window {
             self.load(offset, len)?;
         }
         let at = (offset - self.start) as usize;
-        Ok(Some(&self.bytes[at..at + len]))
+        Ok(self.bytes.get(at..at + len))
     }
 
     fn load(&mut self, offset: u64, len: usize) -> Result<()> {
@@ -48,8 +48,13 @@ impl Window {
         self.start = offset;
         if self.uncached {
             self.file.read_uncached(&mut self.bytes, offset)?;
-        } else {
-            io::read_exact_at(&*self.file, &mut self.bytes, offset)?;
+            return Ok(());
+        }
+        let read = io::read_up_to(&*self.file, &mut self.bytes, offset)?;
+        if read < want {
+            // A live writer has trimmed the file since its length was taken.
+            self.bytes.truncate(read);
+            self.length = offset + read as u64;
         }
         Ok(())
     }
