@@ -175,6 +175,8 @@ fn renames(disk: &dyn Disk) {
     filled(disk, "b", b"old");
     assert_eq!(kind(disk.rename_new(&name("a"), &name("b"))), ErrorKind::AlreadyExists);
     assert_eq!(kind(disk.rename(&name("absent"), &name("b"))), ErrorKind::NotFound);
+    disk.rename(&name("b"), &name("b")).expect("a file may be renamed to itself");
+    assert_eq!(kind(disk.rename_new(&name("b"), &name("b"))), ErrorKind::AlreadyExists);
     disk.rename(&name("a"), &name("b")).expect("rename");
     assert_eq!(kind(disk.open(&name("a"))), ErrorKind::NotFound);
     let target = disk.open(&name("b")).expect("open");

@@ -312,6 +312,7 @@ fn a_full_disk_takes_what_fits() {
     let direct = disk.create(&root("f")).unwrap();
     write_all_durable_at(&*direct, &[0; 2 * 4096], 0).unwrap();
     disk.sync_folder(Folder::Root).unwrap();
+    write_all_at(&*direct, &[1], 0).unwrap();
     assert_eq!(
         disk.crash_image(Choice::Nothing).space().unwrap().available,
         2 * 4096,
