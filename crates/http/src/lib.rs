@@ -18,6 +18,8 @@ mod router;
 mod routes;
 mod server;
 mod sse;
+#[cfg(test)]
+mod testing;
 mod wire;
 
 pub use error::ErrorCode;

@@ -105,11 +105,10 @@ impl Activity {
         let mut notes = self.notes();
         notes.flushes += 1;
         notes.blocked_since = None;
-        if notes.in_flight == 0 {
+        if notes.in_flight == 0 && notes.answering {
+            // The answer's last byte, and not some later HTTP/2 ping: those would keep an idle peer for ever.
             notes.answering = false;
-            if notes.unflushed {
-                notes.idle_since = Instant::now();
-            }
+            notes.idle_since = Instant::now();
         }
         notes.unflushed = false;
         let waiting = notes.gate.take();

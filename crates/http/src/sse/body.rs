@@ -97,3 +97,6 @@ impl Body for EventStream {
         self.events.is_none()
     }
 }
+
+#[cfg(test)]
+mod tests;
