@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::error::Result;
 use crate::head::{self, HeadState};
-use crate::recovery::scan::{self, Gap, Problem, Scan, ScanOptions, SegmentFacts, Sink, TornTail};
+use crate::recovery::findings::{Gap, Problem, Scan, SegmentFacts, Sink, TornTail};
+use crate::recovery::scan::{self, ScanOptions};
 use crate::store::{KeyringCopy, Store};
 
 /// The state of the head as found.

@@ -35,7 +35,7 @@ pub use journal::{Journal, RecoveryReport, Refusal};
 pub use reader::{SequenceReader, StreamReader};
 pub use record::{Class, Ignore, NewRecord, Record, Replay, StreamId, Unit};
 pub use recovery::apply::Repairs;
-pub use recovery::scan::{FrameView, Gap, Problem, SegmentFacts, Sink, TornTail};
+pub use recovery::findings::{FrameView, Gap, Problem, SegmentFacts, Sink, TornTail};
 pub use shared::Health;
 pub use store::KeyringCopy;
 pub use writer::core::Turn;

@@ -8,7 +8,7 @@ use sealog_seal::StoreId;
 
 use crate::error::Result;
 use crate::head::{HeadContent, HeadState, HeadWriter};
-use crate::recovery::scan::{Scan, TornTail};
+use crate::recovery::findings::{Scan, TornTail};
 use crate::store::{self, KeyringCopy, Store, keyring_name, root_name};
 
 const QUARANTINE_FILES_MAX: usize = 64;

@@ -3,6 +3,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod evidence;
+pub(crate) mod findings;
 pub(crate) mod scan;
 pub(crate) mod table;
 pub(crate) mod walk;

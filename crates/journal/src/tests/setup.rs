@@ -44,6 +44,10 @@ impl Bench {
     }
 
     pub fn create(&self) {
+        self.try_create().unwrap();
+    }
+
+    pub fn try_create(&self) -> Result<(), JournalError> {
         let secret = Secret::raw([9; 32]);
         let create = Create {
             disk: self.config.disk.clone(),
@@ -54,7 +58,7 @@ impl Bench {
             secret: &secret,
             params: SlotParams::DEFAULT,
         };
-        create.run(&mut || Ok(())).unwrap();
+        create.run(&mut || Ok(()))
     }
 
     pub fn open(&self) -> Result<Opened, JournalError> {

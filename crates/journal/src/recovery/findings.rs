@@ -1,0 +1,109 @@
+//! What a scan hands out and what it found, in words that name no byte of a record. Types only: the reading is
+//! `scan`'s, the verdicts are `table`'s.
+
+use std::sync::Arc;
+
+use sealog_disk::Name;
+use sealog_journal_format::end::EndRecord;
+use sealog_journal_format::frame::FrameHeader;
+
+use crate::error::Place;
+use crate::record::Record;
+use crate::segment::Segment;
+
+/// Where a frame stands and what its header says.
+#[derive(Clone, Debug)]
+pub struct FrameView {
+    pub segment: u64,
+    pub offset: u64,
+    pub epoch: u64,
+    pub header: FrameHeader,
+}
+
+/// What a scan hands out, in journal order.
+pub trait Sink {
+    fn frame(&mut self, _frame: &FrameView) {}
+    fn record(&mut self, _frame: &FrameView, _record: &Record) {}
+}
+
+/// Something that is not as it must be. `row` is the row of the decision table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub place: Place,
+    pub row: u8,
+    pub what: &'static str,
+}
+
+/// Records that cannot be shown: from `first_sequence` up to `last_sequence`, or an unknown end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    pub segment: u64,
+    pub offset: u64,
+    pub first_sequence: u64,
+    pub last_sequence: Option<u64>,
+}
+
+/// A write that never finished, at the end of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    pub place: Place,
+    /// From the place to the end of the file.
+    pub bytes: u64,
+    /// 512-byte sectors of it that are still all zero, and all of them.
+    pub zero_sectors: u64,
+    pub sectors: u64,
+}
+
+/// One segment as the scan found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentFacts {
+    pub number: u64,
+    pub file: String,
+    pub length: u64,
+    pub epoch: u64,
+    pub lineage: [u8; 16],
+    pub key_id: [u8; 16],
+    pub created_ms: u64,
+    pub frames: u64,
+    pub records: u64,
+    pub first_sequence: u64,
+    pub last_sequence: u64,
+    pub end_offset: u64,
+    pub sealed: bool,
+}
+
+/// A published segment behind the last one, without a valid frame.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    pub number: u64,
+    pub name: Name,
+}
+
+/// What a scan found; the verdict is in `problems` and `tail`.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub segments: Vec<SegmentFacts>,
+    pub opened: Vec<Arc<Segment>>,
+    pub problems: Vec<Problem>,
+    pub gaps: Vec<Gap>,
+    pub tail: Option<TornTail>,
+    pub follower: Option<Follower>,
+    /// Where the next frame would stand; `EndRecord::NONE` without a segment.
+    pub end: EndRecord,
+    /// Sequence and valid frames of the last segment, evidence or not (a live writer's newest frame counts).
+    pub standing_frames: u64,
+    /// Places of the last segment that evidence covers.
+    pub proven_frames: u64,
+}
+
+impl Scan {
+    /// The segment behind which the journal goes on.
+    pub fn last_segment(&self) -> Option<&Arc<Segment>> {
+        self.opened.iter().find(|segment| segment.number == self.end.segment)
+    }
+
+    /// The newest epoch that any segment here was written in.
+    pub fn epoch(&self) -> u64 {
+        self.opened.iter().map(|segment| segment.header.epoch).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,243 @@
+//! A workload's world: one journal on a simulated disk, and the history that an oracle judges crash images by. Every
+//! unit carries the number of disk operations that were done when it was submitted, acknowledged or given up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sealog_disk::sim::SimDisk;
+
+use super::setup::{Bench, Opened};
+use crate::{Admission, JournalError, NewRecord, Record, RecoveryReport, Ticket, Turn, Unit};
+
+/// A unit that was handed to the journal.
+#[derive(Clone, Debug)]
+struct Asked {
+    records: Arc<[NewRecord]>,
+    submitted: u64,
+    acknowledged: Option<u64>,
+    /// Refused, or seen to be lost by a later start: it must not come back.
+    gone: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    units: Vec<Asked>,
+}
+
+impl History {
+    /// The three values at a crash before operation `op`: the first `must` of `units` are acknowledged, the others
+    /// may be there as a whole, and nothing else may.
+    pub fn at(&self, op: u64) -> Expected {
+        let there = |unit: &&Asked| unit.submitted <= op && unit.gone.is_none_or(|gone| gone > op);
+        let units: Vec<&Asked> = self.units.iter().filter(there).collect();
+        let acknowledged = |unit: &&Asked| unit.acknowledged.is_some_and(|at| at <= op);
+        let must = units.iter().rposition(acknowledged).map_or(0, |last| last + 1);
+        // JC-5: acknowledgement order is journal order, so no hole is possible below `must`.
+        assert!(units[..must].iter().all(|unit| acknowledged(unit)), "acknowledged out of order");
+        Expected { units: units.into_iter().map(|unit| Arc::clone(&unit.records)).collect(), must }
+    }
+
+    /// Everything that was acknowledged and everything that still may be there.
+    pub fn now(&self) -> Expected {
+        self.at(u64::MAX)
+    }
+}
+
+/// What a start must and may find, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    pub units: Vec<Arc<[NewRecord]>>,
+    pub must: usize,
+}
+
+impl Expected {
+    /// Exactly these units.
+    pub fn exactly(&self, count: usize) -> Expected {
+        Expected { units: self.units[..count].to_vec(), must: count }
+    }
+
+    pub fn and(&self, unit: &Unit) -> Expected {
+        let mut units = self.units.clone();
+        units.push(unit.records.clone().into());
+        Expected { must: units.len(), units }
+    }
+
+    /// How many units the records are, if they are whole units in order, byte for byte, with dense sequences, and
+    /// none that must be there is missing (R02, R07, JC-5, JF-13, JR-11).
+    pub fn check(&self, records: &[Record]) -> Result<usize, String> {
+        let mut rest = records;
+        let mut found = 0;
+        for unit in &self.units {
+            if rest.is_empty() {
+                break;
+            }
+            if rest.len() < unit.len() {
+                return Err(format!("unit {found} is there in part: {} of {}", rest.len(), unit.len()));
+            }
+            let (here, behind) = rest.split_at(unit.len());
+            if let Some(at) = here.iter().zip(unit.iter()).position(|(there, asked)| !same(there, asked)) {
+                return Err(format!("record {at} of unit {found} is not what was submitted"));
+            }
+            (rest, found) = (behind, found + 1);
+        }
+        if !rest.is_empty() {
+            return Err(format!("{} records that nobody submitted", rest.len()));
+        }
+        if found < self.must {
+            return Err(format!("acknowledged units are lost: {found} of {} are there", self.must));
+        }
+        match records.iter().zip(1..).find(|(record, sequence)| record.sequence != *sequence) {
+            Some((record, sequence)) => Err(format!("sequence {} stands for {sequence}", record.sequence)),
+            None => Ok(found),
+        }
+    }
+}
+
+fn same(record: &Record, asked: &NewRecord) -> bool {
+    record.kind == asked.kind
+        && record.stream == asked.stream
+        && record.class == asked.class
+        && record.event_number == asked.event_number
+        && record.time_ms == asked.time_ms
+        && record.logical_size == asked.logical_size
+        && record.body == asked.body
+}
+
+/// Why a workload did not go on.
+#[derive(Clone, Debug)]
+pub(crate) enum Stop {
+    /// A start was refused or failed.
+    Open(JournalError),
+    /// The writer does not write any more.
+    Ended,
+    Close(JournalError),
+}
+
+pub(crate) type Step = Result<(), Stop>;
+
+#[derive(Debug)]
+pub(crate) struct World {
+    pub bench: Bench,
+    pub history: History,
+    pub live: Option<Opened>,
+    pending: Vec<(Ticket, usize)>,
+    /// Units refused for want of room.
+    pub refused: usize,
+}
+
+impl World {
+    pub fn on(disk: SimDisk, direct: bool, seed: u64) -> World {
+        disk.set_direct(direct);
+        let bench = Bench::on(disk, seed);
+        World { bench, history: History::default(), live: None, pending: Vec::new(), refused: 0 }
+    }
+
+    pub fn create(&self) -> Step {
+        self.bench.try_create().map_err(Stop::Open)
+    }
+
+    fn now(&self) -> u64 {
+        self.bench.disk.op_count()
+    }
+
+    fn opened(&self) -> &Opened {
+        self.live.as_ref().expect("the workload has opened the journal")
+    }
+
+    pub fn report(&self) -> &RecoveryReport {
+        &self.opened().report
+    }
+
+    /// Opens, and holds what is shown against the history: from here on exactly that is acknowledged.
+    pub fn open(&mut self) -> Step {
+        let opened = self.bench.open().map_err(Stop::Open)?;
+        let now = self.now();
+        let found = self.history.now().check(&opened.records).expect("the start shows the history");
+        let there = self.history.units.iter_mut().filter(|unit| unit.gone.is_none());
+        for (at, unit) in there.enumerate() {
+            match at < found {
+                true => unit.acknowledged = unit.acknowledged.or(Some(now)),
+                false => unit.gone = Some(now),
+            }
+        }
+        self.live = Some(opened);
+        Ok(())
+    }
+
+    pub fn submit(&mut self, unit: Unit) {
+        self.submit_as(unit, Admission::Reserved);
+    }
+
+    pub fn submit_as(&mut self, unit: Unit, admission: Admission) {
+        let records = unit.records.clone().into();
+        let Ok(ticket) = self.opened().journal.submit(unit, admission) else { return };
+        let submitted = self.now();
+        self.pending.push((ticket, self.history.units.len()));
+        self.history.units.push(Asked { records, submitted, acknowledged: None, gone: None });
+    }
+
+    /// One turn of the writer; notes what it decided.
+    pub fn turn(&mut self) -> Turn {
+        let turn = self.opened().journal.turn();
+        self.settle();
+        turn
+    }
+
+    fn settle(&mut self) {
+        let now = self.bench.disk.op_count();
+        for (mut ticket, at) in std::mem::take(&mut self.pending) {
+            let unit = &mut self.history.units[at];
+            match ticket.try_result() {
+                None => self.pending.push((ticket, at)),
+                Some(Ok(())) => unit.acknowledged = Some(now),
+                Some(Err(JournalError::Full)) => {
+                    unit.gone = Some(now);
+                    self.refused += 1;
+                }
+                Some(Err(_)) => {}
+            }
+        }
+    }
+
+    /// Turns until nothing is queued.
+    pub fn drain(&mut self) -> Step {
+        loop {
+            match self.turn() {
+                Turn::Decided(_) => {}
+                Turn::Idle => return Ok(()),
+                Turn::Ended => return Err(Stop::Ended),
+            }
+        }
+    }
+
+    pub fn commit(&mut self, unit: Unit) -> Step {
+        self.submit(unit);
+        self.drain()
+    }
+
+    /// Time passes, and the helper does what is due.
+    pub fn pause(&mut self, ms: u64) -> Step {
+        self.bench.clock.advance(Duration::from_millis(ms));
+        while self.opened().journal.maintain() {}
+        match self.opened().journal.health() {
+            crate::Health::Poisoned { .. } => Err(Stop::Ended),
+            crate::Health::Ready | crate::Health::Full | crate::Health::Stalled | crate::Health::Closed => {
+                Ok(())
+            }
+        }
+    }
+
+    pub fn close(&mut self) -> Step {
+        let closed = self.opened().journal.close();
+        self.settle();
+        self.live = None;
+        self.pending.clear();
+        closed.map_err(Stop::Close)
+    }
+
+    /// The process ends without a word.
+    pub fn kill(&mut self) {
+        self.live = None;
+        self.pending.clear();
+    }
+}
