@@ -174,10 +174,6 @@ impl ApiError {
         Self::new(ErrorCode::InternalError, "Runtime request could not be completed")
     }
 
-    pub fn is_not_found(&self) -> bool {
-        self.code == ErrorCode::NotFound
-    }
-
     /// The engine's own error, whose sentence is public already.
     pub fn public(error: PublicError, asked: Asked) -> Self {
         let code = match error.code {

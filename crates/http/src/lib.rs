@@ -20,6 +20,8 @@ mod server;
 mod sse;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use error::ErrorCode;

@@ -6,7 +6,7 @@ use http::StatusCode;
 use sealog_events::json::{result_json, snapshot_json};
 use sealog_events::{ExecutionId, Snapshot, Status};
 
-use super::id::execution_id;
+use super::id::{BadId, execution_id};
 use crate::answer::json_answer;
 use crate::error::{ApiError, Asked};
 use crate::router::Api;
@@ -39,8 +39,8 @@ pub(crate) async fn result(State(api): State<Api>, request: Request) -> Result<R
 pub(crate) async fn cancel(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
     let cancelled = match execution_id(request.uri()) {
         Ok(id) => api.engine.cancel(id).await.map_err(|error| ApiError::public(error, Asked::Other))?,
-        Err(error) if error.is_not_found() => false,
-        Err(error) => return Err(error),
+        Err(BadId::Unknown) => false,
+        Err(bad @ (BadId::Absent | BadId::Undecodable)) => return Err(bad.into()),
     };
     Ok(if cancelled {
         json_answer(StatusCode::ACCEPTED, CANCELLATION_REQUESTED)

@@ -7,14 +7,38 @@ use sealog_events::ExecutionId;
 
 use crate::error::ApiError;
 
+/// Why a path names no execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BadId {
+    /// The segment is empty. The router matches it all the same, but there is no such route.
+    Absent,
+    /// An escape cannot be decoded.
+    Undecodable,
+    /// The text is no id.
+    Unknown,
+}
+
+impl From<BadId> for ApiError {
+    fn from(bad: BadId) -> Self {
+        match bad {
+            BadId::Absent => ApiError::route_not_found(),
+            BadId::Undecodable => ApiError::invalid("Execution id could not be decoded"),
+            BadId::Unknown => ApiError::execution_not_found(),
+        }
+    }
+}
+
 /// The id of `/v1/executions/{id}` and of what is below it.
 ///
 /// # Errors
-/// 400 for an escape that cannot be decoded, 404 for text that is no id.
-pub(super) fn execution_id(uri: &Uri) -> Result<ExecutionId, ApiError> {
+/// [`BadId`]
+pub(super) fn execution_id(uri: &Uri) -> Result<ExecutionId, BadId> {
     let segment = uri.path().split('/').nth(3).unwrap_or_default();
-    let text = decoded(segment).ok_or_else(|| ApiError::invalid("Execution id could not be decoded"))?;
-    ExecutionId::parse(&text).ok_or_else(ApiError::execution_not_found)
+    if segment.is_empty() {
+        return Err(BadId::Absent);
+    }
+    let text = decoded(segment).ok_or(BadId::Undecodable)?;
+    ExecutionId::parse(&text).ok_or(BadId::Unknown)
 }
 
 /// `None` for a percent sign without two hexadecimal digits, and for what is no UTF-8 after decoding.

@@ -1,0 +1,8 @@
+//! The model API over a real engine: in process where that is enough, on a socket where it is not.
+
+mod documented;
+mod events;
+mod facts;
+mod node;
+mod shutdown;
+mod submit;
