@@ -5,8 +5,10 @@
 
 #[cfg(any(test, feature = "testing"))]
 pub mod contract;
+pub mod journal;
 mod ledger;
 pub mod memory;
+mod render;
 
 use std::fmt;
 use std::sync::Arc;

@@ -24,8 +24,22 @@ pub struct StoreLimits {
     pub max_execution_bytes: u64,
     /// Events of one execution that are not terminal.
     pub max_events: u64,
-    /// How long an execution is kept after its terminal event.
+    /// How long an execution is kept after its terminal event; `u64::MAX` keeps it.
     pub retention_ms: u64,
+    /// Whether what ended longest ago makes room for what is new. Otherwise a full store refuses.
+    pub evict: bool,
+}
+
+impl StoreLimits {
+    /// What a node keeps in its journal.
+    pub const NODE: StoreLimits = StoreLimits {
+        max_executions: 100_000,
+        max_bytes: 2 << 30,
+        max_execution_bytes: 4_194_304,
+        max_events: 4096,
+        retention_ms: u64::MAX,
+        evict: false,
+    };
 }
 
 impl Default for StoreLimits {
@@ -36,6 +50,7 @@ impl Default for StoreLimits {
             max_execution_bytes: 4_194_304,
             max_events: 4096,
             retention_ms: 86_400_000,
+            evict: true,
         }
     }
 }
@@ -53,6 +68,16 @@ struct Account {
     /// When the terminal event, now durable, happened.
     ended: Option<Timestamp>,
     pins: u32,
+}
+
+/// What is known of an execution that an earlier process left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    pub(crate) created_at: Timestamp,
+    pub(crate) identity: Option<Identity>,
+    pub(crate) bytes: u64,
+    pub(crate) sequence: u64,
+    pub(crate) ended: Option<Timestamp>,
 }
 
 /// Who owns a key.
@@ -201,6 +226,39 @@ impl Ledger {
         Ok(evicted)
     }
 
+    /// Takes back what [`Ledger::admit`] let in: the event did not become durable and never will.
+    pub(crate) fn withdraw(&mut self, id: ExecutionId, event: Weight) {
+        if let Some(account) = self.accounts.get_mut(&id).filter(|account| account.sequence == event.sequence)
+        {
+            account.sequence -= 1;
+            account.bytes -= event.json_bytes;
+            account.closed = false;
+            self.bytes -= event.json_bytes;
+        }
+    }
+
+    /// Opens an account as an earlier process left it; limits do not apply to what is there already. `bytes` is
+    /// all of it, `ended` the time of its terminal event.
+    pub(crate) fn restore(&mut self, id: ExecutionId, kept: Kept) {
+        let Kept { created_at, identity, bytes, sequence, ended } = kept;
+        if let Some(identity) = &identity {
+            self.keys.insert(identity.key_hash, id);
+        }
+        self.created.insert(ListPosition { created_at, id });
+        self.bytes += bytes;
+        let closed = ended.is_some();
+        let account = Account { created_at, identity, bytes, sequence, closed, ended: None, pins: 0 };
+        self.accounts.insert(id, account);
+        if let Some(ended) = ended {
+            self.settle(id, ended);
+        }
+    }
+
+    /// When the execution was created.
+    pub(crate) fn created_at(&self, id: ExecutionId) -> Option<Timestamp> {
+        self.accounts.get(&id).map(|account| account.created_at)
+    }
+
     /// Notes that the terminal event is durable: from here on the execution may expire and be evicted.
     pub(crate) fn settle(&mut self, id: ExecutionId, ended: Timestamp) {
         if let Some(account) = self.accounts.get_mut(&id) {
@@ -243,7 +301,8 @@ impl Ledger {
         let over =
             |count: usize, total: u64| count > self.limits.max_executions || total > self.limits.max_bytes;
         let mut evicted = Vec::new();
-        for (_, id) in &self.ended {
+        let evictable = self.ended.iter().filter(|_| self.limits.evict);
+        for (_, id) in evictable {
             if !over(count, total) {
                 break;
             }

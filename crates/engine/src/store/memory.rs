@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
 use sealog_disk::Clock;
-use sealog_events::{Event, ExecutionId, Identity, Snapshot, Status, Timestamp, json, limits, materialize};
+use sealog_events::{Event, ExecutionId, Identity, Snapshot, Status, Timestamp, materialize};
 use tokio::sync::watch;
 
-use super::ledger::{Ledger, Weight};
+use super::ledger::Ledger;
+use super::render::render;
 use super::{
     Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, StoreLimits, StoredEvent,
     Watch,
@@ -59,23 +60,6 @@ impl Record {
         self.events.push(event);
         self.stored.push(Arc::new(stored));
     }
-}
-
-/// An event's text and what the ledger counts of it.
-fn render(id: ExecutionId, event: &Event) -> Result<(StoredEvent, Weight), StoreError> {
-    let terminal = event.body.is_terminal();
-    limits::check(&event.body).map_err(|unproducible| match unproducible {
-        limits::Unproducible::TerminalTooLong => StoreError::TerminalTooLarge,
-        limits::Unproducible::EventTooLong
-        | limits::Unproducible::FieldTooLong
-        | limits::Unproducible::FieldEmpty
-        | limits::Unproducible::TooManyItems
-        | limits::Unproducible::AttemptZero
-        | limits::Unproducible::CancelledCode => StoreError::Unstorable,
-    })?;
-    let data = json::event_json(id, event);
-    let weight = Weight { sequence: event.sequence, terminal, json_bytes: data.len() as u64 };
-    Ok((StoredEvent { sequence: event.sequence, type_name: event.body.type_name(), terminal, data }, weight))
 }
 
 impl MemoryStore {

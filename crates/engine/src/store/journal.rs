@@ -1,0 +1,459 @@
+//! The journal store: executions kept in the sealed journal.
+//!
+//! Owns the two layers of state: decided (the ledger, changed when a unit is about to be submitted) and durable
+//! (what readers see, changed only behind the ticket). Holds no lock while it waits. Opening and what is done for
+//! interrupted executions is [`open`]'s.
+
+mod finish;
+mod live;
+mod open;
+mod records;
+mod watch;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sealog_disk::Clock;
+use sealog_events::{Event, ExecutionId, Identity, Materializer, Snapshot, Status, Timestamp};
+use sealog_journal::{Admission, Health, Journal, JournalError, Unit};
+
+use self::finish::Finish;
+use self::live::{Ended, Live, Recent};
+use self::records::Prepared;
+use self::watch::{Found, JournalWatch};
+use super::ledger::Ledger;
+use super::{Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, Watch};
+
+pub use open::{Interrupted, OpenError, Opened};
+
+/// A store over one open journal. Cheap to clone; all clones are the same store.
+#[derive(Clone)]
+pub struct JournalStore {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) journal: Journal,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+struct State {
+    ledger: Ledger,
+    records: HashMap<ExecutionId, Record>,
+    recent: Recent,
+    /// Let go by the ledger and not yet forgotten durably.
+    unforgotten: Vec<ExecutionId>,
+    /// The newest time in the journal: a clock that was set back brings nothing back.
+    newest: Timestamp,
+    /// Why nothing can be written any more.
+    over: Option<StoreError>,
+}
+
+/// What is durable of one execution.
+struct Record {
+    status: Status,
+    /// 0 while its creation is not durable: nobody sees it then.
+    last_sequence: u64,
+    /// Present until the terminal event is durable, absent for what an earlier process left.
+    live: Option<Box<Live>>,
+}
+
+/// Logs what the journal said and gives the store's word for it.
+fn failed(what: &'static str, error: &JournalError) -> StoreError {
+    match error {
+        JournalError::Full => StoreError::Full,
+        JournalError::Closed => StoreError::Closed,
+        JournalError::Misuse(_) => {
+            tracing::error!(%error, what);
+            StoreError::Unstorable
+        }
+        JournalError::Poisoned { .. }
+        | JournalError::Corrupt { .. }
+        | JournalError::CorruptFile { .. }
+        | JournalError::Missing { .. }
+        | JournalError::Disk(_)
+        | JournalError::NoJournal
+        | JournalError::JournalElsewhere
+        | JournalError::Locked { .. }
+        | JournalError::WrongKey
+        | JournalError::KeyringDamaged
+        | JournalError::NewerFormat { .. }
+        | JournalError::WrongStore
+        | JournalError::NoRandomness
+        | JournalError::OutOfMemory
+        | JournalError::AlreadyExists => {
+            tracing::error!(%error, what);
+            StoreError::Failed
+        }
+    }
+}
+
+/// A claim that is known now, or somebody else's creation to wait for.
+enum Claimed {
+    Known(Claim),
+    Pending(tokio::sync::watch::Receiver<()>),
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No foreign code runs under the lock, and each change is complete before the next statement can fail.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self, state: &State) -> Timestamp {
+        Timestamp(self.clock.wall_ms()).max(state.newest)
+    }
+
+    /// The state for a call that writes, without what expired by now.
+    fn writable(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+        let mut state = self.lock();
+        if let Some(error) = state.over {
+            return Err(error);
+        }
+        let now = self.now(&state);
+        let expired = state.ledger.expire(now);
+        state.let_go(expired);
+        Ok(state)
+    }
+
+    /// The state for a call that reads. Reading durable data goes on when writing has failed.
+    fn readable(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+        let state = self.lock();
+        match state.over {
+            Some(StoreError::Closed) => Err(StoreError::Closed),
+            Some(_) | None => Ok(state),
+        }
+    }
+
+    fn claim(&self, state: &State, identity: Option<Identity>) -> Option<Claimed> {
+        let owner = state.ledger.owner(&identity?, self.now(state))?;
+        let record = state.records.get(&owner.id)?;
+        match &record.live {
+            Some(live) if record.last_sequence == 0 => Some(Claimed::Pending(live.changed.subscribe())),
+            Some(_) | None if !owner.same_request => Some(Claimed::Known(Claim::Conflict)),
+            Some(_) | None => {
+                let created_at = state.ledger.created_at(owner.id)?;
+                Some(Claimed::Known(Claim::Replay(record.brief(owner.id, created_at))))
+            }
+        }
+    }
+
+    /// Decides a creation; `Some` tells who owns its key already. Waits for a creation of the same key that is
+    /// under way.
+    async fn decide(&self, new: &NewExecution, first: &Prepared) -> Result<Option<Claim>, StoreError> {
+        loop {
+            let mut pending = {
+                let mut state = self.writable()?;
+                match self.claim(&state, new.identity) {
+                    Some(Claimed::Known(claim)) => return Ok(Some(claim)),
+                    Some(Claimed::Pending(pending)) => pending,
+                    None => {
+                        let evicted =
+                            state.ledger.open(new.id, new.created_at, new.identity, first.weight)?;
+                        state.let_go(evicted);
+                        let live = Some(Box::new(Live::new(new.id, new.created_at)));
+                        state
+                            .records
+                            .insert(new.id, Record { status: Status::Accepted, last_sequence: 0, live });
+                        return Ok(None);
+                    }
+                }
+            };
+            // Told when it is durable, closed when it was refused: either way the key is looked up again.
+            let _ = pending.changed().await;
+        }
+    }
+
+    async fn create(self: Arc<Self>, new: NewExecution) -> Result<Claim, StoreError> {
+        let first = records::prepare(new.id, &new.accepted)?;
+        if let Some(claim) = self.decide(&new, &first).await? {
+            return Ok(claim);
+        }
+        let created = records::created(new.id, new.created_at, new.identity);
+        let unit = Unit { records: vec![created, first.record.clone()] };
+        match self.commit(unit, Admission::Create).await {
+            Ok(()) => {
+                self.publish(new.id, first, None);
+                Ok(Claim::New)
+            }
+            Err(error) => {
+                let mut state = self.lock();
+                state.ledger.remove(new.id);
+                state.records.remove(&new.id);
+                // A full queue is over in a moment, unlike a full store.
+                Err(if error == StoreError::Full { StoreError::Busy } else { error })
+            }
+        }
+    }
+
+    async fn append(self: Arc<Self>, id: ExecutionId, event: Event) -> Result<(), StoreError> {
+        let next = records::prepare(id, &event)?;
+        let weight = next.weight;
+        let fold = {
+            let mut state = self.writable()?;
+            let evicted = state.ledger.admit(id, weight)?;
+            state.let_go(evicted);
+            let live = state.records.get(&id).and_then(|record| record.live.as_ref());
+            live.map(|live| Arc::clone(&live.fold))
+        };
+        let committed = match fold {
+            Some(fold) => self.commit_event(&fold, &next).await,
+            None => Err(StoreError::Unknown),
+        };
+        match committed {
+            Ok(snapshot) => {
+                self.publish(id, next, snapshot);
+                Ok(())
+            }
+            Err(error) => {
+                self.lock().ledger.withdraw(id, weight);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes an event durable, a terminal one together with the result it leaves.
+    async fn commit_event(
+        &self,
+        fold: &Materializer,
+        next: &Prepared,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        if !next.weight.terminal {
+            self.commit(Unit::one(next.record.clone()), Admission::Ordinary).await?;
+            return Ok(None);
+        }
+        let snapshot = Live::snapshot_with(fold, &next.event);
+        let unit = Unit { records: vec![records::result(&snapshot)?, next.record.clone()] };
+        self.commit(unit, Admission::Reserved).await?;
+        Ok(Some(snapshot))
+    }
+
+    /// Submits a unit and waits until it is durable. What was let go is forgotten durably before, in a unit of
+    /// its own that nothing refuses.
+    async fn commit(&self, unit: Unit, admission: Admission) -> Result<(), StoreError> {
+        let (gone, now) = {
+            let mut state = self.lock();
+            (std::mem::take(&mut state.unforgotten), self.now(&state))
+        };
+        if !gone.is_empty() {
+            self.submit(Unit::one(records::forget(&gone, now)?), Admission::Reserved).await?;
+        }
+        self.submit(unit, admission).await
+    }
+
+    async fn submit(&self, unit: Unit, admission: Admission) -> Result<(), StoreError> {
+        self.journal.append(unit, admission).await.map_err(|error| {
+            let error = failed("a unit was not committed", &error);
+            if error == StoreError::Failed {
+                self.end(error);
+            }
+            error
+        })
+    }
+
+    /// Shows an event that is durable. `snapshot` is the terminal one's.
+    fn publish(&self, id: ExecutionId, next: Prepared, snapshot: Option<Snapshot>) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        state.newest = state.newest.max(next.event.time);
+        let Some(record) = state.records.get_mut(&id) else { return };
+        record.status = next.event.body.status();
+        record.last_sequence = next.event.sequence;
+        if let Some(live) = record.live.as_mut() {
+            live.push(&next.event, next.stored);
+        }
+        if let Some(snapshot) = snapshot {
+            state.ledger.settle(id, next.event.time);
+            if let Some(live) = record.live.take() {
+                // Dropping the rest of `live` wakes every watch for the last time.
+                state.recent.insert(id, Ended { window: live.window, snapshot: Arc::new(snapshot) });
+            }
+        }
+    }
+
+    /// Nothing can be written any more. Wakes everybody who waits for an event.
+    pub(crate) fn end(&self, error: StoreError) {
+        let mut state = self.lock();
+        state.over.get_or_insert(error);
+        for live in state.records.values().filter_map(|record| record.live.as_ref()) {
+            live.changed.send_replace(());
+        }
+    }
+
+    /// What is at a watch's place.
+    fn look(&self, id: ExecutionId, after: u64) -> Result<Found, StoreError> {
+        let state = self.readable()?;
+        let record = state.records.get(&id).ok_or(StoreError::Unknown)?;
+        if after >= record.last_sequence {
+            return match (record.status.is_terminal(), state.over) {
+                (true, _) => Ok(Found::End),
+                (false, Some(error)) => Err(error),
+                (false, None) => Ok(Found::NotYet),
+            };
+        }
+        let window = match &record.live {
+            Some(live) => Some(&live.window),
+            None => state.recent.get(id).map(|ended| &ended.window),
+        };
+        Ok(window.and_then(|window| window.get(after + 1)).map_or(Found::Cold, Found::Event))
+    }
+
+    fn watch(self: &Arc<Self>, id: ExecutionId, after: u64) -> Result<Option<Box<dyn Watch>>, StoreError> {
+        let mut state = self.readable()?;
+        if self.visible(&state, id).is_none() {
+            return Ok(None);
+        }
+        let live = state.records.get(&id).and_then(|record| record.live.as_ref());
+        let changed = live.map(|live| live.changed.subscribe());
+        state.ledger.pin(id);
+        drop(state);
+        Ok(Some(Box::new(JournalWatch::new(Arc::clone(self), id, after, changed))))
+    }
+
+    fn unpin(&self, id: ExecutionId) {
+        self.lock().ledger.unpin(id);
+    }
+
+    /// The short facts of an execution that new calls may see.
+    fn visible(&self, state: &State, id: ExecutionId) -> Option<Brief> {
+        let record = state.records.get(&id).filter(|record| record.last_sequence > 0)?;
+        if !state.ledger.visible(id, self.now(state)) {
+            return None;
+        }
+        Some(record.brief(id, state.ledger.created_at(id)?))
+    }
+
+    /// The execution's fold: at hand for a live one, kept for a recent one, else read from the journal.
+    async fn snapshot(self: Arc<Self>, id: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
+        let brief = {
+            let state = self.readable()?;
+            let Some(brief) = self.visible(&state, id) else { return Ok(None) };
+            if let Some(live) = state.records.get(&id).and_then(|record| record.live.as_ref()) {
+                let fold = Arc::clone(&live.fold);
+                drop(state);
+                return Ok(Some(fold.snapshot()));
+            }
+            if let Some(ended) = state.recent.get(id) {
+                let snapshot = Arc::clone(&ended.snapshot);
+                drop(state);
+                return Ok(Some(Snapshot::clone(&snapshot)));
+            }
+            brief
+        };
+        let journal = self.journal.clone();
+        let read = tokio::task::spawn_blocking(move || open::fold(&journal, id, brief.created_at));
+        let fold = read.await.map_err(|_| StoreError::Failed)??;
+        if fold.last_sequence() != brief.last_sequence {
+            tracing::error!("an execution's events are not all in the journal");
+            return Err(StoreError::Failed);
+        }
+        Ok(Some(fold.into_snapshot()))
+    }
+}
+
+impl Record {
+    fn brief(&self, id: ExecutionId, created_at: Timestamp) -> Brief {
+        Brief { id, created_at, status: self.status, last_sequence: self.last_sequence }
+    }
+}
+
+impl State {
+    /// Drops what the ledger let go.
+    fn let_go(&mut self, ids: Vec<ExecutionId>) {
+        for id in &ids {
+            self.records.remove(id);
+            self.recent.remove(*id);
+        }
+        self.unforgotten.extend(ids);
+    }
+}
+
+impl EventStore for JournalStore {
+    fn create(&self, new: NewExecution) -> StoreFuture<'_, Claim> {
+        Box::pin(Finish::new(Arc::clone(&self.shared).create(new)))
+    }
+
+    fn find(&self, identity: Identity) -> StoreFuture<'_, Option<Claim>> {
+        Box::pin(async move {
+            loop {
+                let mut pending = {
+                    let state = self.shared.readable()?;
+                    match self.shared.claim(&state, Some(identity)) {
+                        None => return Ok(None),
+                        Some(Claimed::Known(claim)) => return Ok(Some(claim)),
+                        Some(Claimed::Pending(pending)) => pending,
+                    }
+                };
+                let _ = pending.changed().await;
+            }
+        })
+    }
+
+    fn append(&self, id: ExecutionId, event: Event) -> StoreFuture<'_, ()> {
+        Box::pin(Finish::new(Arc::clone(&self.shared).append(id, event)))
+    }
+
+    fn brief(&self, id: ExecutionId) -> StoreFuture<'_, Option<Brief>> {
+        Box::pin(async move {
+            let state = self.shared.readable()?;
+            Ok(self.shared.visible(&state, id))
+        })
+    }
+
+    fn snapshot(&self, id: ExecutionId) -> StoreFuture<'_, Option<Snapshot>> {
+        Box::pin(Arc::clone(&self.shared).snapshot(id))
+    }
+
+    fn watch(&self, id: ExecutionId, after: u64) -> StoreFuture<'_, Option<Box<dyn Watch>>> {
+        Box::pin(async move { self.shared.watch(id, after) })
+    }
+
+    fn list(&self, after: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Vec<Brief>> {
+        Box::pin(async move {
+            let state = self.shared.readable()?;
+            let now = self.shared.now(&state);
+            let ids = state.ledger.list(after, limit, now);
+            Ok(ids.into_iter().filter_map(|id| self.shared.visible(&state, id)).collect())
+        })
+    }
+
+    fn available(&self) -> bool {
+        let writing = match self.shared.journal.health() {
+            // A full disk refuses creations by itself, with a code that says so.
+            Health::Ready | Health::Full => true,
+            Health::Stalled | Health::Poisoned { .. } | Health::Closed => false,
+        };
+        writing && self.shared.lock().over.is_none()
+    }
+
+    fn close(&self) -> StoreFuture<'_, ()> {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(Finish::new(async move {
+            {
+                let mut state = shared.lock();
+                if state.over == Some(StoreError::Closed) {
+                    return Ok(());
+                }
+                state.over = Some(StoreError::Closed);
+                state.recent.clear();
+            }
+            shared.end(StoreError::Closed);
+            let journal = shared.journal.clone();
+            let closed = tokio::task::spawn_blocking(move || journal.close()).await;
+            closed
+                .map_err(|_| StoreError::Failed)?
+                .map_err(|error| failed("the journal did not close", &error))
+        }))
+    }
+}
+
+impl fmt::Debug for JournalStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JournalStore").field("health", &self.shared.journal.health()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

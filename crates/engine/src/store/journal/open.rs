@@ -1,0 +1,310 @@
+//! Opening: the state is rebuilt from every durable record, and what an earlier process left unfinished gets its
+//! one terminal event, durable before anybody is served. Nothing is ever submitted to a provider again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use sealog_events::body::{self, BodyError};
+use sealog_events::{
+    ErrorFact, Event, EventBody, ExecutionId, Materializer, Outcome, PortableCode, RecordKind, Status,
+    Timestamp,
+};
+use sealog_journal::{
+    Admission, Config, Journal, JournalError, Record as JournalRecord, RecoveryReport, Refusal, Replay,
+    Ticket, Unit,
+};
+use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED};
+
+use super::live::Recent;
+use super::{JournalStore, Record, Shared, State, records};
+use crate::StoreError;
+use crate::store::StoreLimits;
+use crate::store::ledger::{Kept, Ledger};
+
+const OUTCOME_UNKNOWN: &str = "Execution was interrupted by a runtime restart; remote outcome is unknown";
+const NOTHING_SENT: &str = "Execution was interrupted by a runtime restart; nothing was sent";
+
+/// Why a store was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// An authentic record that this program cannot interpret.
+    #[error("the record with sequence {sequence} is not one this program knows")]
+    UnknownRecord { sequence: u64 },
+    /// The terminal events of interrupted executions could not be made.
+    #[error("an interrupted execution could not be ended")]
+    NotEnded(#[source] StoreError),
+}
+
+/// What opening found and did.
+#[derive(Debug)]
+pub struct Opened {
+    pub recovery: RecoveryReport,
+    /// The executions that got their terminal event now.
+    pub interrupted: Vec<Interrupted>,
+}
+
+/// An execution that a restart ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    pub id: ExecutionId,
+    pub outcome: Outcome,
+}
+
+impl JournalStore {
+    /// Opens the journal for writing, ends what was interrupted, and keeps what the journal's tickets need running
+    /// on the current tokio runtime. Blocks until the journal is recovered.
+    ///
+    /// # Errors
+    /// The journal's; a record that is not known; no room for the terminal events. Nothing can be served then.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn open(config: &Config, limits: StoreLimits) -> Result<(JournalStore, Opened), OpenError> {
+        let mut rebuild = Rebuild::default();
+        let (journal, recovery) = Journal::open(config, &mut rebuild)?;
+        let (store, opened) = start(config, limits, journal, recovery, rebuild, |_, ticket| ticket.wait())?;
+        // Not before the waits above: from here on this task alone is woken.
+        let dispatcher = store.shared.journal.dispatcher();
+        let shared = Arc::downgrade(&store.shared);
+        tokio::spawn(async move {
+            dispatcher.await;
+            if let Some(shared) = shared.upgrade() {
+                shared.end(StoreError::Failed);
+            }
+        });
+        Ok((store, opened))
+    }
+
+    /// As [`JournalStore::open`] without threads and tasks: the owner of the returned journal turns it.
+    ///
+    /// # Errors
+    /// As [`JournalStore::open`].
+    #[cfg(any(test, feature = "testing"))]
+    pub fn open_manual(
+        config: &Config,
+        limits: StoreLimits,
+    ) -> Result<(JournalStore, Journal, Opened), OpenError> {
+        let mut rebuild = Rebuild::default();
+        let (journal, recovery) = Journal::open_manual(config, &mut rebuild)?;
+        let turn = |journal: &Journal, mut ticket: Ticket| loop {
+            if let Some(result) = ticket.try_result() {
+                return result;
+            }
+            journal.turn();
+        };
+        let (store, opened) = start(config, limits, journal.clone(), recovery, rebuild, turn)?;
+        Ok((store, journal, opened))
+    }
+}
+
+fn start(
+    config: &Config,
+    limits: StoreLimits,
+    journal: Journal,
+    recovery: RecoveryReport,
+    rebuild: Rebuild,
+    wait: impl Fn(&Journal, Ticket) -> Result<(), JournalError>,
+) -> Result<(JournalStore, Opened), OpenError> {
+    if let Some(sequence) = rebuild.unknown {
+        return Err(OpenError::UnknownRecord { sequence });
+    }
+    let mut found = rebuild.executions;
+    let now = Timestamp(config.clock.wall_ms()).max(rebuild.newest);
+    let interrupted = end_interrupted(&journal, &recovery, &mut found, now, wait)?;
+    let mut state = State {
+        ledger: Ledger::new(limits),
+        records: HashMap::new(),
+        recent: Recent::default(),
+        unforgotten: Vec::new(),
+        newest: if interrupted.is_empty() { rebuild.newest } else { now },
+        over: None,
+    };
+    // By age, so that a key that was given again belongs to the younger execution.
+    let mut found: Vec<(ExecutionId, Found)> = found.into_iter().collect();
+    found.sort_by_key(|(_, found)| found.opened_by);
+    for (id, found) in found {
+        state.ledger.restore(id, found.kept);
+        let Found { status, kept, .. } = found;
+        state.records.insert(id, Record { status, last_sequence: kept.sequence, live: None });
+    }
+    let clock = Arc::clone(&config.clock);
+    let store = JournalStore { shared: Arc::new(Shared { journal, clock, state: Mutex::new(state) }) };
+    Ok((store, Opened { recovery, interrupted }))
+}
+
+/// What the records say of one execution.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    kept: Kept,
+    status: Status,
+    /// Sequence of the record that opened it.
+    opened_by: u64,
+    time: Timestamp,
+    /// An attempt was announced: something may have been sent.
+    routed: bool,
+    /// The journal was restored from a copy after this execution was created: what the original went on to do
+    /// is not known.
+    restored: bool,
+}
+
+/// Takes the journal's records.
+#[derive(Debug, Default)]
+struct Rebuild {
+    executions: HashMap<ExecutionId, Found>,
+    newest: Timestamp,
+    /// The first record that could not be interpreted.
+    unknown: Option<u64>,
+}
+
+impl Replay for Rebuild {
+    fn record(&mut self, record: &JournalRecord) {
+        self.newest = self.newest.max(Timestamp(record.time_ms));
+        let taken = if record.kind <= KIND_JOURNAL_MAX { self.own(record) } else { self.ours(record) };
+        if taken.is_none() {
+            self.unknown.get_or_insert(record.sequence);
+        }
+    }
+}
+
+impl Rebuild {
+    /// A record of the journal's own.
+    fn own(&mut self, record: &JournalRecord) -> Option<()> {
+        match record.kind {
+            KIND_FORGET => {
+                for id in Forget::ids(&record.body).ok()? {
+                    self.executions.remove(&ExecutionId::from_bytes(id));
+                }
+            }
+            KIND_RESTORED => self.executions.values_mut().for_each(|found| found.restored = true),
+            // The fence is no concern of the executions.
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// A record of an execution. `None` if it cannot be interpreted.
+    fn ours(&mut self, record: &JournalRecord) -> Option<()> {
+        let id = ExecutionId::from_bytes(record.stream?.0);
+        let kind = RecordKind::from_number(record.kind)?;
+        if kind == RecordKind::Created {
+            let created = body::decode_created(&record.body).ok()?;
+            let kept = Kept {
+                created_at: created.created_at,
+                identity: created.identity,
+                bytes: record.logical_size,
+                sequence: 0,
+                ended: None,
+            };
+            let (opened_by, time) = (record.sequence, created.created_at);
+            let status = Status::Accepted;
+            let found = Found { kept, status, opened_by, time, routed: false, restored: false };
+            self.executions.insert(id, found);
+            return Some(());
+        }
+        let found = self.executions.get_mut(&id)?;
+        if !kind.is_event() {
+            return Some(());
+        }
+        found.status = status(kind, &record.body).ok()?;
+        found.time = Timestamp(record.time_ms);
+        found.routed |= kind == RecordKind::RouteSelected;
+        found.kept.bytes += record.logical_size;
+        found.kept.sequence = record.event_number;
+        found.kept.ended = found.status.is_terminal().then_some(found.time);
+        Some(())
+    }
+}
+
+/// The status that an event of this kind gives; only a failure's body has to be asked.
+fn status(kind: RecordKind, bytes: &[u8]) -> Result<Status, BodyError> {
+    Ok(match kind {
+        RecordKind::Created | RecordKind::MaterializedResult => return Err(BodyError::UnknownKind),
+        RecordKind::Accepted => Status::Accepted,
+        RecordKind::RouteSelected | RecordKind::RouteAttemptFailed => Status::Routing,
+        RecordKind::OutputDelta
+        | RecordKind::ToolCallStarted
+        | RecordKind::ToolCallArgumentsDelta
+        | RecordKind::Progress
+        | RecordKind::OutputResult
+        | RecordKind::UsageReported => Status::Running,
+        RecordKind::Completed => Status::Succeeded,
+        RecordKind::Failed => body::decode(kind.number(), bytes)?.status(),
+    })
+}
+
+/// Gives every execution without a terminal event exactly one, all durable when this returns.
+fn end_interrupted(
+    journal: &Journal,
+    recovery: &RecoveryReport,
+    found: &mut HashMap<ExecutionId, Found>,
+    now: Timestamp,
+    wait: impl Fn(&Journal, Ticket) -> Result<(), JournalError>,
+) -> Result<Vec<Interrupted>, OpenError> {
+    let mut tickets = Vec::new();
+    let mut interrupted = Vec::new();
+    for (stream, _) in &recovery.interrupted {
+        let id = ExecutionId::from_bytes(stream.0);
+        let Some(found) = found.get_mut(&id) else { continue };
+        // Only what is certain is called so: no attempt was ever announced, and neither a cut nor a copy hides one.
+        let certain = !found.routed && !found.restored && !recovery.cut_written_bytes();
+        let outcome = if certain { Outcome::NotDispatched } else { Outcome::Unknown };
+        tickets.push(end_one(journal, id, found, outcome, now)?);
+        interrupted.push(Interrupted { id, outcome });
+    }
+    for ticket in tickets {
+        wait(journal, ticket)?;
+    }
+    Ok(interrupted)
+}
+
+fn end_one(
+    journal: &Journal,
+    id: ExecutionId,
+    found: &mut Found,
+    outcome: Outcome,
+    now: Timestamp,
+) -> Result<Ticket, OpenError> {
+    let message = match outcome {
+        Outcome::Unknown => OUTCOME_UNKNOWN,
+        Outcome::NotDispatched => NOTHING_SENT,
+    };
+    let error = ErrorFact::new(PortableCode::InternalError, message, false).with_outcome(outcome);
+    let event = Event {
+        sequence: found.kept.sequence + 1,
+        time: now.max(found.time),
+        body: EventBody::Failed { error, cancelled: false },
+    };
+    let terminal = records::prepare(id, &event).map_err(OpenError::NotEnded)?;
+    let mut fold = fold(journal, id, found.kept.created_at).map_err(OpenError::NotEnded)?;
+    fold.push(&terminal.event);
+    let result = records::result(&fold.into_snapshot()).map_err(OpenError::NotEnded)?;
+    let unit = Unit { records: vec![result, terminal.record] };
+    let ticket = journal.submit(unit, Admission::Reserved).map_err(|refusal| match refusal {
+        Refusal::Busy(_) => OpenError::Journal(JournalError::Full),
+        Refusal::TooLarge => OpenError::NotEnded(StoreError::Unstorable),
+        Refusal::Ended(error) => OpenError::Journal(error),
+    })?;
+    found.status = Status::Failed;
+    found.kept.sequence = event.sequence;
+    found.kept.bytes += terminal.weight.json_bytes;
+    found.kept.ended = Some(event.time);
+    Ok(ticket)
+}
+
+/// The fold of all durable events of one execution. Blocks for reading.
+pub(super) fn fold(
+    journal: &Journal,
+    id: ExecutionId,
+    created_at: Timestamp,
+) -> Result<Materializer, StoreError> {
+    let mut fold = Materializer::new(id, created_at);
+    for record in journal.read_stream(records::stream(id), 1) {
+        let record = record.map_err(|error| super::failed("a stream could not be read", &error))?;
+        if let Some(event) = records::event(&record).map_err(|_| StoreError::Failed)? {
+            fold.push(&event);
+        }
+    }
+    Ok(fold)
+}

@@ -1,0 +1,129 @@
+//! Between events and the journal's records: what is written for a creation, an event, an end, a forgetting, and
+//! how an event is read back.
+//!
+//! Live text is rendered from the encoded record by the same functions as a replay's, so both are the same bytes.
+
+use sealog_events::body::{self, BodyError};
+use sealog_events::limits::RESULT_BYTES_MAX;
+use sealog_events::{
+    Created, Event, ExecutionId, Identity, MaterializedResult, RecordKind, Snapshot, Timestamp, limits,
+};
+use sealog_journal::{Class, NewRecord, Record, StreamId};
+use sealog_journal_format::journal_records::{Forget, KIND_FORGET};
+
+use crate::store::ledger::{EXECUTION_BYTES, Weight};
+use crate::store::{StoreError, StoredEvent, render};
+
+/// An event ready to be written: its record, and what becomes visible once that is durable.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) record: NewRecord,
+    pub(crate) event: Event,
+    pub(crate) stored: StoredEvent,
+    pub(crate) weight: Weight,
+}
+
+pub(crate) fn stream(id: ExecutionId) -> StreamId {
+    StreamId(*id.as_bytes())
+}
+
+/// Encodes an event and renders what was encoded.
+///
+/// # Errors
+/// The event cannot exist.
+pub(crate) fn prepare(id: ExecutionId, event: &Event) -> Result<Prepared, StoreError> {
+    let bytes = body::encode(&event.body).map_err(unstorable)?;
+    let body = body::decode(event.body.kind(), &bytes).map_err(unstorable)?;
+    let event = Event { sequence: event.sequence, time: event.time, body };
+    let (stored, weight) = render::render(id, &event)?;
+    let record = NewRecord {
+        kind: event.body.kind(),
+        stream: Some(stream(id)),
+        class: if weight.terminal { Class::CLOSES } else { Class::NONE },
+        event_number: event.sequence,
+        time_ms: event.time.0,
+        logical_size: weight.json_bytes,
+        body: bytes,
+    };
+    Ok(Prepared { record, event, stored, weight })
+}
+
+/// The record that opens an execution's stream.
+pub(crate) fn created(id: ExecutionId, created_at: Timestamp, identity: Option<Identity>) -> NewRecord {
+    let class = if identity.is_some() { Class::OPENS | Class::IDENTITY } else { Class::OPENS };
+    NewRecord {
+        kind: RecordKind::Created.number(),
+        stream: Some(stream(id)),
+        class,
+        event_number: 0,
+        time_ms: created_at.0,
+        logical_size: EXECUTION_BYTES,
+        body: body::encode_created(&Created { created_at, identity }),
+    }
+}
+
+/// The record of a finished execution's result. It stands before the terminal event, so that the stream's last
+/// record is the one that closes it.
+///
+/// # Errors
+/// The snapshot is not a finished one's.
+pub(crate) fn result(snapshot: &Snapshot) -> Result<NewRecord, StoreError> {
+    let result = MaterializedResult::of(snapshot, RESULT_BYTES_MAX).ok_or(StoreError::Unstorable)?;
+    Ok(NewRecord {
+        kind: RecordKind::MaterializedResult.number(),
+        stream: Some(stream(snapshot.execution_id)),
+        class: Class::NONE,
+        event_number: 0,
+        time_ms: snapshot.updated_at.0,
+        logical_size: 0,
+        body: body::encode_result(&result).map_err(unstorable)?,
+    })
+}
+
+/// The record after which these executions and their keys are gone.
+///
+/// # Errors
+/// More executions than one record names.
+pub(crate) fn forget(ids: &[ExecutionId], now: Timestamp) -> Result<NewRecord, StoreError> {
+    let streams = ids.iter().map(|id| *id.as_bytes()).collect();
+    Ok(NewRecord {
+        kind: KIND_FORGET,
+        stream: None,
+        class: Class::FORGETS,
+        event_number: 0,
+        time_ms: now.0,
+        logical_size: 0,
+        body: Forget { streams }.encode().map_err(|_| StoreError::Unstorable)?,
+    })
+}
+
+/// The event of a record; `None` for a record that is none.
+///
+/// # Errors
+/// The body is not what its kind requires.
+pub(crate) fn event(record: &Record) -> Result<Option<Event>, BodyError> {
+    if record.event_number == 0 {
+        return Ok(None);
+    }
+    let body = body::decode(record.kind, &record.body)?;
+    Ok(Some(Event { sequence: record.event_number, time: Timestamp(record.time_ms), body }))
+}
+
+fn unstorable(error: BodyError) -> StoreError {
+    match error {
+        BodyError::Unproducible(unproducible) => render::refused(unproducible),
+        BodyError::UnknownKind
+        | BodyError::TooLong
+        | BodyError::Malformed
+        | BodyError::NotCanonical
+        | BodyError::UnknownNumber
+        | BodyError::InvalidValue => StoreError::Unstorable,
+    }
+}
+
+// A terminal with its result, and a creation with its first event, are far below what one unit may hold.
+const _: () = assert!(
+    limits::BODY_BYTES_MAX <= sealog_journal_format::limits::RECORD_BYTES_MAX
+        && RESULT_BYTES_MAX + 2 * limits::TERMINAL_JSON_BYTES_MAX
+            < sealog_journal_format::limits::UNIT_BYTES_MAX
+);

@@ -1,0 +1,15 @@
+//! The journal store on the simulated disk: the contract, reopening, crashes, faults.
+
+mod crash;
+mod reopen;
+mod setup;
+
+use std::sync::Arc;
+
+use self::setup::Host;
+use crate::store::StoreLimits;
+use crate::store::contract::{Subject, event_store_contract};
+
+event_store_contract!(|limits: StoreLimits| {
+    Subject::with(limits, |limits, clock| Arc::new(Host::with(clock).open(limits).0))
+});
