@@ -1,5 +1,5 @@
 mod execution;
-mod harness;
+pub(crate) mod harness;
 mod idempotency;
 mod lifecycle;
 mod races;

@@ -4,9 +4,11 @@
 //! (what readers see, changed only behind the ticket). Holds no lock while it waits. Opening and what is done for
 //! interrupted executions is [`open`]'s.
 
+mod error;
 mod finish;
 mod live;
 mod open;
+mod read;
 mod records;
 mod watch;
 
@@ -16,12 +18,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sealog_disk::Clock;
 use sealog_events::{Event, ExecutionId, Identity, Materializer, Snapshot, Status, Timestamp};
-use sealog_journal::{Admission, Health, Journal, JournalError, Unit};
+use sealog_journal::{Admission, Health, Journal, Unit};
 
+use self::error::failed;
 use self::finish::Finish;
 use self::live::{Ended, Live, Recent};
 use self::records::Prepared;
-use self::watch::{Found, JournalWatch};
 use super::ledger::Ledger;
 use super::{Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, Watch};
 
@@ -58,36 +60,6 @@ struct Record {
     last_sequence: u64,
     /// Present until the terminal event is durable, absent for what an earlier process left.
     live: Option<Box<Live>>,
-}
-
-/// Logs what the journal said and gives the store's word for it.
-fn failed(what: &'static str, error: &JournalError) -> StoreError {
-    match error {
-        JournalError::Full => StoreError::Full,
-        JournalError::Closed => StoreError::Closed,
-        JournalError::Misuse(_) => {
-            tracing::error!(%error, what);
-            StoreError::Unstorable
-        }
-        JournalError::Poisoned { .. }
-        | JournalError::Corrupt { .. }
-        | JournalError::CorruptFile { .. }
-        | JournalError::Missing { .. }
-        | JournalError::Disk(_)
-        | JournalError::NoJournal
-        | JournalError::JournalElsewhere
-        | JournalError::Locked { .. }
-        | JournalError::WrongKey
-        | JournalError::KeyringDamaged
-        | JournalError::NewerFormat { .. }
-        | JournalError::WrongStore
-        | JournalError::NoRandomness
-        | JournalError::OutOfMemory
-        | JournalError::AlreadyExists => {
-            tracing::error!(%error, what);
-            StoreError::Failed
-        }
-    }
 }
 
 /// A claim that is known now, or somebody else's creation to wait for.
@@ -280,76 +252,6 @@ impl Shared {
         for live in state.records.values().filter_map(|record| record.live.as_ref()) {
             live.changed.send_replace(());
         }
-    }
-
-    /// What is at a watch's place.
-    fn look(&self, id: ExecutionId, after: u64) -> Result<Found, StoreError> {
-        let state = self.readable()?;
-        let record = state.records.get(&id).ok_or(StoreError::Unknown)?;
-        if after >= record.last_sequence {
-            return match (record.status.is_terminal(), state.over) {
-                (true, _) => Ok(Found::End),
-                (false, Some(error)) => Err(error),
-                (false, None) => Ok(Found::NotYet),
-            };
-        }
-        let window = match &record.live {
-            Some(live) => Some(&live.window),
-            None => state.recent.get(id).map(|ended| &ended.window),
-        };
-        Ok(window.and_then(|window| window.get(after + 1)).map_or(Found::Cold, Found::Event))
-    }
-
-    fn watch(self: &Arc<Self>, id: ExecutionId, after: u64) -> Result<Option<Box<dyn Watch>>, StoreError> {
-        let mut state = self.readable()?;
-        if self.visible(&state, id).is_none() {
-            return Ok(None);
-        }
-        let live = state.records.get(&id).and_then(|record| record.live.as_ref());
-        let changed = live.map(|live| live.changed.subscribe());
-        state.ledger.pin(id);
-        drop(state);
-        Ok(Some(Box::new(JournalWatch::new(Arc::clone(self), id, after, changed))))
-    }
-
-    fn unpin(&self, id: ExecutionId) {
-        self.lock().ledger.unpin(id);
-    }
-
-    /// The short facts of an execution that new calls may see.
-    fn visible(&self, state: &State, id: ExecutionId) -> Option<Brief> {
-        let record = state.records.get(&id).filter(|record| record.last_sequence > 0)?;
-        if !state.ledger.visible(id, self.now(state)) {
-            return None;
-        }
-        Some(record.brief(id, state.ledger.created_at(id)?))
-    }
-
-    /// The execution's fold: at hand for a live one, kept for a recent one, else read from the journal.
-    async fn snapshot(self: Arc<Self>, id: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
-        let brief = {
-            let state = self.readable()?;
-            let Some(brief) = self.visible(&state, id) else { return Ok(None) };
-            if let Some(live) = state.records.get(&id).and_then(|record| record.live.as_ref()) {
-                let fold = Arc::clone(&live.fold);
-                drop(state);
-                return Ok(Some(fold.snapshot()));
-            }
-            if let Some(ended) = state.recent.get(id) {
-                let snapshot = Arc::clone(&ended.snapshot);
-                drop(state);
-                return Ok(Some(Snapshot::clone(&snapshot)));
-            }
-            brief
-        };
-        let journal = self.journal.clone();
-        let read = tokio::task::spawn_blocking(move || open::fold(&journal, id, brief.created_at));
-        let fold = read.await.map_err(|_| StoreError::Failed)??;
-        if fold.last_sequence() != brief.last_sequence {
-            tracing::error!("an execution's events are not all in the journal");
-            return Err(StoreError::Failed);
-        }
-        Ok(Some(fold.into_snapshot()))
     }
 }
 

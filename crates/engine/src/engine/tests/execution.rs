@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use sealog_events::{Phase, PortableCode, Status, UsageSource};
-use sealog_execution::{Failure, Modality, ProviderEvent, Registry, ReportedUsage};
-use sealog_providers_mock::MockProvider;
+use sealog_execution::{Failure, Modality, ProviderEvent, ReportedUsage};
 use tokio::time::Instant;
 
 use super::harness::*;
@@ -29,17 +28,21 @@ fn check(story: &Story, middle: &[&str], status: Status, error: Option<(Portable
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_mock_runs_in_seven_events() {
-    let mut registry = Registry::new();
-    registry.register(Arc::new(MockProvider::default())).unwrap();
-    let bench = Setup::new(Vec::new()).start();
-    bench.engine.register(Arc::new(MockProvider::default())).unwrap();
-    let story = bench.run(r#"{"ability":"text-generation","input":[{"type":"text","text":"t"}]}"#).await;
+async fn a_plain_run_is_seven_events() {
+    let fact = ReportedUsage {
+        unit: "output_token".to_owned(),
+        quantity: 3.0,
+        source: UsageSource::Runtime,
+        complete: None,
+    };
+    let usage = Step::Send(ProviderEvent::Usage(vec![fact]));
+    let story = bench(vec![text("hello"), text(" from"), text(" p"), usage, completed()]).run(BODY).await;
     let delta = "output.delta";
     check(&story, &[delta, delta, delta, "usage.reported"], Status::Succeeded, None);
     assert_eq!(story.snapshot.last_sequence, 7);
-    assert!(story.snapshot.result.unwrap().as_str().contains("\"hello from mock\""));
-    assert_eq!(story.snapshot.target.unwrap().provider, "provider-mock");
+    assert!(story.snapshot.result.unwrap().as_str().contains("\"hello from p\""));
+    assert_eq!(story.snapshot.target.unwrap().provider, "p");
+    assert_eq!(story.snapshot.usage.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

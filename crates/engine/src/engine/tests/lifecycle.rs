@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealog_events::{PortableCode, Status};
-use sealog_providers_mock::MockProvider;
 use tokio::time::Instant;
 
 use super::harness::*;
@@ -18,12 +17,9 @@ async fn runtime_facts() {
     assert_eq!(info.state, RuntimeState::Ready);
     let features = info.features;
     assert!(features.routing && features.flow_control && features.usage_facts && !features.billing);
-    bench.engine.register(Arc::new(MockProvider::default())).unwrap();
+    bench.engine.register(Arc::new(Scripted::new("q", Vec::new()))).unwrap();
     let manifests = bench.engine.providers().unwrap();
-    assert_eq!(
-        manifests.iter().map(|manifest| manifest.provider.as_str()).collect::<Vec<_>>(),
-        ["p", "provider-mock"]
-    );
+    assert_eq!(manifests.iter().map(|manifest| manifest.provider.as_str()).collect::<Vec<_>>(), ["p", "q"]);
     bench.store.close().await.unwrap();
     assert_eq!(bench.engine.runtime_info().state, RuntimeState::Unavailable);
     assert_eq!(
@@ -54,7 +50,7 @@ async fn f14_52_shutdown_cancels_what_runs_and_what_waits_and_refuses_the_rest()
     let refused = bench.engine.submit(BODY.as_bytes(), None).await.unwrap_err();
     assert_eq!((refused.code, refused.retryable), (PortableCode::ProviderUnavailable, true));
     assert!(refused.message.contains("shutting down"));
-    assert!(bench.engine.register(Arc::new(MockProvider::default())).is_err());
+    assert!(bench.engine.register(Arc::new(Scripted::new("q", Vec::new()))).is_err());
     assert!(bench.engine.shutdown().await);
 }
 

@@ -15,6 +15,7 @@ use sealog_journal::{
 };
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED};
 
+use super::error::failed;
 use super::live::Recent;
 use super::{JournalStore, Record, Shared, State, records};
 use crate::StoreError;
@@ -301,7 +302,7 @@ pub(super) fn fold(
 ) -> Result<Materializer, StoreError> {
     let mut fold = Materializer::new(id, created_at);
     for record in journal.read_stream(records::stream(id), 1) {
-        let record = record.map_err(|error| super::failed("a stream could not be read", &error))?;
+        let record = record.map_err(|error| failed("a stream could not be read", &error))?;
         if let Some(event) = records::event(&record).map_err(|_| StoreError::Failed)? {
             fold.push(&event);
         }

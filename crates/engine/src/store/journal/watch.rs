@@ -9,6 +9,7 @@ use sealog_journal::StreamReader;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::error::failed;
 use super::{Shared, records};
 use crate::store::render::render;
 use crate::store::{StoreError, StoredEvent, Watch};
@@ -120,7 +121,7 @@ fn read(mut reader: StreamReader, id: ExecutionId, mut after: u64) -> Batch {
     let mut bytes = 0;
     while bytes < AHEAD_BYTES_MAX {
         let Some(record) = reader.next() else { break };
-        let record = record.map_err(|error| super::failed("a stream could not be read", &error))?;
+        let record = record.map_err(|error| failed("a stream could not be read", &error))?;
         let Some(event) = records::event(&record).map_err(|_| StoreError::Failed)? else { continue };
         if event.sequence != after + 1 {
             tracing::error!(sequence = record.sequence, "an event is missing in the journal");

@@ -10,9 +10,9 @@ use sealog_disk::testing::SeededEntropy;
 use sealog_events::{Outcome, PortableCode, Snapshot, Status};
 use sealog_execution::Registry;
 use sealog_journal::JournalError;
-use sealog_providers_mock::MockProvider;
 
 use super::setup::*;
+use crate::engine::tests::harness::{BODY, Scripted, Step, text};
 use crate::store::journal::{JournalStore, OpenError};
 use crate::store::{Claim, EventStore, StoreError, StoreLimits};
 use crate::{Engine, EngineOptions};
@@ -218,7 +218,7 @@ async fn an_engine_that_dies_is_never_asked_to_repeat_itself() {
     let (store, _) = host.open(LIMITS);
     let start = |store: JournalStore, seed| {
         let mut registry = Registry::new();
-        registry.register(Arc::new(MockProvider::default())).unwrap();
+        registry.register(Arc::new(Scripted::new("p", vec![text("a"), text("b"), Step::Hang]))).unwrap();
         let entropy = Arc::new(SeededEntropy::new(seed));
         Engine::start(
             EngineOptions::default(),
@@ -229,8 +229,7 @@ async fn an_engine_that_dies_is_never_asked_to_repeat_itself() {
         )
     };
     let engine = start(store.clone(), 10);
-    let body = br#"{"ability":"text-generation","input":[{"type":"text","text":"t"}],
-        "extensions":{"mock":{"stall_after":2}}}"#;
+    let body = BODY.as_bytes();
     let submitted = engine.submit(body, Some("k")).await.unwrap();
     let mut watch = engine.watch(submitted.execution_id, 0).await.unwrap().unwrap();
     let mut seen = Vec::new();

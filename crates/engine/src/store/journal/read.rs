@@ -1,0 +1,86 @@
+//! The store's reading side: what is durable, from memory or from the journal.
+
+use std::sync::Arc;
+
+use sealog_events::{ExecutionId, Snapshot};
+
+use super::watch::{Found, JournalWatch};
+use super::{Shared, State, open};
+use crate::StoreError;
+use crate::store::{Brief, Watch};
+
+impl Shared {
+    /// What is at a watch's place.
+    pub(super) fn look(&self, id: ExecutionId, after: u64) -> Result<Found, StoreError> {
+        let state = self.readable()?;
+        let record = state.records.get(&id).ok_or(StoreError::Unknown)?;
+        if after >= record.last_sequence {
+            return match (record.status.is_terminal(), state.over) {
+                (true, _) => Ok(Found::End),
+                (false, Some(error)) => Err(error),
+                (false, None) => Ok(Found::NotYet),
+            };
+        }
+        let window = match &record.live {
+            Some(live) => Some(&live.window),
+            None => state.recent.get(id).map(|ended| &ended.window),
+        };
+        Ok(window.and_then(|window| window.get(after + 1)).map_or(Found::Cold, Found::Event))
+    }
+
+    pub(super) fn watch(
+        self: &Arc<Self>,
+        id: ExecutionId,
+        after: u64,
+    ) -> Result<Option<Box<dyn Watch>>, StoreError> {
+        let mut state = self.readable()?;
+        if self.visible(&state, id).is_none() {
+            return Ok(None);
+        }
+        let live = state.records.get(&id).and_then(|record| record.live.as_ref());
+        let changed = live.map(|live| live.changed.subscribe());
+        state.ledger.pin(id);
+        drop(state);
+        Ok(Some(Box::new(JournalWatch::new(Arc::clone(self), id, after, changed))))
+    }
+
+    pub(super) fn unpin(&self, id: ExecutionId) {
+        self.lock().ledger.unpin(id);
+    }
+
+    /// The short facts of an execution that new calls may see.
+    pub(super) fn visible(&self, state: &State, id: ExecutionId) -> Option<Brief> {
+        let record = state.records.get(&id).filter(|record| record.last_sequence > 0)?;
+        if !state.ledger.visible(id, self.now(state)) {
+            return None;
+        }
+        Some(record.brief(id, state.ledger.created_at(id)?))
+    }
+
+    /// The execution's fold: at hand for a live one, kept for a recent one, else read from the journal.
+    pub(super) async fn snapshot(self: Arc<Self>, id: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
+        let brief = {
+            let state = self.readable()?;
+            let Some(brief) = self.visible(&state, id) else { return Ok(None) };
+            if let Some(live) = state.records.get(&id).and_then(|record| record.live.as_ref()) {
+                let fold = Arc::clone(&live.fold);
+                drop(state);
+                return Ok(Some(fold.snapshot()));
+            }
+            if let Some(ended) = state.recent.get(id) {
+                let snapshot = Arc::clone(&ended.snapshot);
+                drop(state);
+                return Ok(Some(Snapshot::clone(&snapshot)));
+            }
+            brief
+        };
+        let journal = self.journal.clone();
+        let read = tokio::task::spawn_blocking(move || open::fold(&journal, id, brief.created_at));
+        let fold = read.await.map_err(|_| StoreError::Failed)??;
+        if fold.last_sequence() != brief.last_sequence {
+            tracing::error!("an execution's events are not all in the journal");
+            return Err(StoreError::Failed);
+        }
+        Ok(Some(fold.into_snapshot()))
+    }
+}
