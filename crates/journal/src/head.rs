@@ -48,11 +48,18 @@ pub(crate) fn read(disk: &dyn Disk, keyring: &Keyring) -> Result<HeadState> {
         }
     }
     match newer {
-        Some(version) if state.good_slots == 0 => {
-            Err(JournalError::NewerFormat { file: head_name().to_string(), version })
-        }
-        _ => Ok(state),
+        // However sound the other slot is: rewriting it would go back behind what a newer program wrote.
+        Some(version) => Err(JournalError::NewerFormat { file: head_name().to_string(), version }),
+        None => Ok(state),
     }
+}
+
+/// Whether any slot of `head`, by its own unauthenticated word, names a segment.
+pub(crate) fn names_a_segment(head: &[u8]) -> bool {
+    head.chunks_exact(HEAD_SLOT_BYTES)
+        .enumerate()
+        .filter_map(|(index, slot)| HeadSlot::decode(slot, (index * HEAD_SLOT_BYTES) as u64).ok())
+        .any(|(slot, _)| slot.segment != 0)
 }
 
 /// JF-2; `Err` is the version of a slot that a newer program wrote.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sealog_disk::{Disk, LogFile, Name, io};
-use sealog_journal_format::segment::{FixedPart, SegmentHeader};
+use sealog_journal_format::segment::{FixedPart, SegmentHeader, SegmentKind};
 use sealog_journal_format::{Why, limits};
 use sealog_seal::{KeyId, Keyring, SegmentKeys, Wrapped};
 
@@ -58,6 +58,10 @@ impl Segment {
         };
         let damaged_copy = match (&first, &second) {
             (Ok(a), Ok(b)) if a.0 == b.0 => None,
+            // A newer format is no damage, however sound the copy beside it is.
+            (Err(a @ Fault::Newer(_)), Ok(_)) | (Ok(_), Err(a @ Fault::Newer(_))) => {
+                return Err(worst(*a, *a));
+            }
             (Ok(_), _) => Some(1),
             (Err(_), Ok(_)) => Some(0),
             (Err(a), Err(b)) => return Err(worst(*a, *b)),
@@ -145,6 +149,9 @@ fn authenticate(keyring: &Keyring, bytes: &[u8], number: u64) -> Authenticated {
         (Why::Mismatch, "key id") => damaged("the segment names a key that the keyring does not hold"),
         _ => unreadable,
     })?;
+    if header.kind != SegmentKind::Log {
+        return Err(damaged("a compacted segment under the name of a log segment"));
+    }
     let root = keyring.root(&KeyId(header.key_id)).ok_or(unreadable)?;
     let wrap = header.wrap;
     let wrapped = Wrapped { salt: wrap.salt, sealed: wrap.sealed, tag: wrap.tag, check: wrap.check };
