@@ -4,8 +4,6 @@
 use std::sync::Arc;
 
 use sealog_disk::{Clock, Disk, Entropy, Folder, io};
-use sealog_journal_format::head::HeadSlot;
-use sealog_journal_format::limits::HEAD_SLOT_BYTES;
 use sealog_journal_format::store::StoreFile;
 use sealog_seal::{ChangeError, Keyring, NewSlot, RandomUnavailable, Secret, SlotParams, StoreId, choose};
 
@@ -30,16 +28,13 @@ pub enum Contents {
 /// `Missing` if `store` is not there beside segments or a head that names one (JD-3); `CorruptFile`, `NewerFormat`
 /// for a `store` that does not read.
 pub fn look(disk: &dyn Disk) -> Result<Contents> {
-    let segments = store::has_segments(disk)?;
-    match store::read_store(disk, segments) {
+    let data = store::has_data(disk)?;
+    match store::read_store(disk, data) {
         Ok(file) => return Ok(Contents::Journal { store_id: StoreId(file.store_id) }),
         Err(JournalError::NoJournal) => {}
         Err(e) => return Err(e),
     }
     let head = store::read_optional(disk, &head::head_name())?;
-    if head.as_deref().is_some_and(names_a_segment) {
-        return Err(JournalError::Missing { file: store_name().to_string() });
-    }
     let copies =
         [store::read_optional(disk, &keyring_name(0))?, store::read_optional(disk, &keyring_name(1))?];
     if copies.iter().all(Option::is_none) {
@@ -47,13 +42,6 @@ pub fn look(disk: &dyn Disk) -> Result<Contents> {
     }
     let outline = choose([copies[0].as_deref(), copies[1].as_deref()], None).map(|c| c.outline.store_id);
     Ok(Contents::Leftovers { store_id: outline.ok() })
-}
-
-fn names_a_segment(head: &[u8]) -> bool {
-    head.chunks_exact(HEAD_SLOT_BYTES)
-        .enumerate()
-        .filter_map(|(index, slot)| HeadSlot::decode(slot, (index * HEAD_SLOT_BYTES) as u64).ok())
-        .any(|(slot, _)| slot.segment != 0)
 }
 
 /// What a new journal is made from.

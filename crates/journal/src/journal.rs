@@ -103,7 +103,7 @@ impl Journal {
         let mut build = Build { catalog: Catalog::new(nothing_durable()), replay };
         let options = ScanOptions { uncached_last: true, live: false };
         let scan = scan::scan(&store, &head, options, &mut build)?;
-        refuse_problems(&scan)?;
+        refuse_problems(&scan, &head)?;
         let mut catalog = build.catalog;
         let repairs = apply::apply(&store, &head, &scan)?;
         // `apply` may have moved the head on.
@@ -285,7 +285,7 @@ fn judge_from_device(store: &Store, head: &HeadState) -> Result<bool> {
     impl Sink for Nothing {}
     let options = ScanOptions { uncached_last: false, live: false };
     let scan = scan::scan(store, head, options, &mut Nothing)?;
-    refuse_problems(&scan)?;
+    refuse_problems(&scan, head)?;
     let mut device_read = true;
     for segment in scan.opened.iter().rev().take(2) {
         let writable = store.disk.open_for_write(&segment.name)?;
@@ -298,8 +298,9 @@ fn judge_from_device(store: &Store, head: &HeadState) -> Result<bool> {
 }
 
 /// JR-5: the first problem stops the start.
-fn refuse_problems(scan: &Scan) -> Result<()> {
+fn refuse_problems(scan: &Scan, head: &HeadState) -> Result<()> {
     match scan.problems.first() {
+        Some(_) if !head.present => Err(JournalError::Missing { file: "head".into() }),
         None => Ok(()),
         Some(problem) if problem.place == Place::default() => {
             Err(JournalError::CorruptFile { file: "head".into(), what: problem.what })
@@ -336,7 +337,8 @@ impl Sink for Build<'_> {
 }
 
 fn fill_catalog(catalog: &mut Catalog, scan: &Scan, now: Duration) {
-    for facts in &scan.segments {
+    // Not of a removed segment: the writer uses its number again.
+    for facts in scan.segments.iter().filter(|facts| facts.number <= scan.end.segment) {
         catalog.ends.insert(facts.number, facts.end_offset);
     }
     for segment in scan.opened.iter().filter(|segment| segment.number <= scan.end.segment) {

@@ -11,6 +11,7 @@ use sealog_seal::{CopyState, KEYRING_BYTES_MAX, Keyring, KeyringError, StoreId, 
 
 use crate::config::Config;
 use crate::error::{JournalError, Result};
+use crate::head;
 
 pub(crate) fn root_name(file: &str) -> Name {
     Name::new(Folder::Root, file).expect("a constant name is valid")
@@ -50,11 +51,11 @@ impl Store {
     /// Opens `store` and the keyring; the order of tests is that of `spec/keys.md`.
     pub fn open(config: &Config) -> Result<Store> {
         let disk = Arc::clone(&config.disk);
-        let segments = has_segments(&*disk)?;
-        let store = read_store(&*disk, segments)?;
+        let data = has_data(&*disk)?;
+        let store = read_store(&*disk, data)?;
         let copies = [read_optional(&*disk, &keyring_name(0))?, read_optional(&*disk, &keyring_name(1))?];
         if copies.iter().all(Option::is_none) {
-            return Err(absent("keyring", segments));
+            return Err(absent("keyring", data));
         }
         let choice = choose([copies[0].as_deref(), copies[1].as_deref()], Some(StoreId(store.store_id)))
             .map_err(keyring_error)?;
@@ -104,9 +105,14 @@ pub(crate) fn list(disk: &dyn Disk, folder: Folder) -> Result<Vec<sealog_disk::E
     }
 }
 
-pub(crate) fn has_segments(disk: &dyn Disk) -> Result<bool> {
+/// JD-3: whether there are segments here, or a head that names one.
+pub(crate) fn has_data(disk: &dyn Disk) -> Result<bool> {
     let entries = list(disk, Folder::Segments)?;
-    Ok(entries.iter().any(|e| e.file.ends_with(".seg")))
+    if entries.iter().any(|e| e.file.ends_with(".seg")) {
+        return Ok(true);
+    }
+    let head = read_optional(disk, &head::head_name())?;
+    Ok(head.as_deref().is_some_and(head::names_a_segment))
 }
 
 pub(crate) fn read_optional(disk: &dyn Disk, name: &Name) -> Result<Option<Vec<u8>>> {
@@ -123,12 +129,12 @@ pub(crate) fn read_optional(disk: &dyn Disk, name: &Name) -> Result<Option<Vec<u
     }
 }
 
-fn absent(file: &str, segments: bool) -> JournalError {
-    if segments { JournalError::Missing { file: file.into() } } else { JournalError::NoJournal }
+fn absent(file: &str, data: bool) -> JournalError {
+    if data { JournalError::Missing { file: file.into() } } else { JournalError::NoJournal }
 }
 
-pub(crate) fn read_store(disk: &dyn Disk, segments: bool) -> Result<StoreFile> {
-    let bytes = read_optional(disk, &store_name())?.ok_or_else(|| absent("store", segments))?;
+pub(crate) fn read_store(disk: &dyn Disk, data: bool) -> Result<StoreFile> {
+    let bytes = read_optional(disk, &store_name())?.ok_or_else(|| absent("store", data))?;
     StoreFile::decode(&bytes, |part| sealog_seal::sha256(&[part])).map_err(|e| match e.why {
         Why::NewerVersion(version) => JournalError::NewerFormat { file: "store".into(), version },
         _ => JournalError::CorruptFile { file: "store".into(), what: "it does not read back" },
