@@ -68,7 +68,8 @@ pub(crate) fn scan(
         }
         chain.push(opened);
     }
-    scanner.chain(chain)?;
+    let numbers: Vec<u64> = files.iter().map(|(number, _)| *number).collect();
+    scanner.chain(&numbers, chain)?;
     Ok(scanner.out)
 }
 
@@ -86,32 +87,28 @@ impl Scanner<'_> {
         if head.verdict != Verdict::Sound {
             self.problem(Place { segment: 0, frame: 0, offset: 0, sequence: 0 }, head);
         }
-        let mut expected = files.first().map_or(1, |(first, _)| *first);
-        if expected != 1 {
-            self.absent(1);
-        }
+        let mut before = 0;
         for (number, _) in files {
-            if *number != expected {
-                self.absent(expected);
+            if *number != before + 1 {
+                self.absent(before + 1);
             }
-            expected = number + 1;
+            before = *number;
         }
         let named = self.head.slot.as_ref().map_or(0, |slot| slot.segment);
-        if named != 0 && !files.iter().any(|(number, _)| *number == named) && named >= expected {
-            self.absent(named);
+        if named > before {
+            self.absent(before + 1);
         }
     }
 
+    /// The first of a run of segments that are not there. The gap is noted by `chain`, which knows both sides.
     fn absent(&mut self, segment: u64) {
         self.problem(Place { segment, frame: 0, offset: 0, sequence: 0 }, table::decide_presence(false));
-        self.out.gaps.push(Gap { segment, offset: 0, first_sequence: 0, last_sequence: None });
     }
 
     fn unopened(&mut self, segment: u64, what: &'static str) {
         let mut decision = table::decide(Position::NotLast, Found::HeaderCopy, true);
         decision.what = what;
         self.problem(Place { segment, frame: 0, offset: 0, sequence: 0 }, decision);
-        self.out.gaps.push(Gap { segment, offset: 0, first_sequence: 0, last_sequence: None });
     }
 
     fn damaged_copy(&mut self, segment: u64, copy: u64) {
@@ -125,23 +122,39 @@ impl Scanner<'_> {
     }
 
     /// Walks all segments in order. *Last* is the newest with a valid link (JR-2).
-    fn chain(&mut self, chain: Vec<Option<Segment>>) -> Result<()> {
+    fn chain(&mut self, numbers: &[u64], chain: Vec<Option<Segment>>) -> Result<()> {
         let mut links = Vec::new();
-        for segment in &chain {
+        for (at, segment) in chain.iter().enumerate() {
+            let uncached = self.options.uncached_last && at + 2 >= chain.len();
             links.push(match segment {
-                Some(segment) => peek_link(segment)?,
+                Some(segment) => peek_link(segment, uncached)?,
                 None => None,
             });
         }
         let last = links.iter().rposition(Option::is_some);
         let followers = followers(&chain)?;
-        let mut previous = EndRecord::NONE;
+        let (mut previous, mut before) = (EndRecord::NONE, 0);
+        let mut lost = None;
         for (at, segment) in chain.into_iter().enumerate() {
-            let Some(segment) = segment else { continue };
+            let number = numbers[at];
+            if number != before + 1 {
+                lost = lost.or(Some(before + 1));
+            }
+            before = number;
+            let Some(segment) = segment else {
+                lost = lost.or(Some(number));
+                continue;
+            };
+            if let Some(first) = lost.take() {
+                self.lost(first, &previous, links[at].map(|link| link.last_sequence));
+            }
             self.lineage(&segment);
             let start = links[at].unwrap_or(previous);
             previous = match last {
-                Some(last) if at < last => self.ended(&segment, &start, links[at + 1])?,
+                Some(last) if at < last => {
+                    let next = numbers.get(at + 1).is_some_and(|next| *next == number + 1);
+                    self.ended(&segment, &start, links[at + 1].filter(|_| next))?
+                }
                 Some(last) if at == last => self.last(&segment, &start, &followers[at])?,
                 last => {
                     let first = at == last.map_or(0, |last| last + 1);
@@ -151,23 +164,47 @@ impl Scanner<'_> {
             segment.release();
             self.out.opened.push(Arc::new(segment));
         }
+        let head = self.head.slot.as_ref().filter(|slot| slot.segment > before);
+        let lost = lost.or(head.map(|_| before + 1));
+        if let Some(first) = lost {
+            let named = self.head.slot.as_ref().filter(|slot| slot.segment >= first);
+            self.lost(first, &previous, named.map(|slot| slot.last_sequence));
+        }
         Ok(())
     }
 
-    fn lineage(&mut self, segment: &Segment) {
-        let Some(before) = self.out.opened.last() else { return };
-        let (old, new) = (&before.header, &segment.header);
-        let same_writer = old.lineage == new.lineage && old.epoch == new.epoch;
-        let next_writer = new.predecessor_lineage == old.lineage && new.epoch > old.epoch;
-        if !same_writer && !next_writer {
-            let mut decision = table::decide(Position::Last { sealed: false }, Found::Foreign, true);
-            decision.what = "the segment does not continue its predecessor's lineage";
-            let place = Place { segment: segment.number, frame: 0, offset: 0, sequence: 0 };
-            self.problem(place, decision);
+    /// The gap of segments that are missing or do not open, from `first` on, behind `previous`.
+    fn lost(&mut self, first: u64, previous: &EndRecord, last_sequence: Option<u64>) {
+        let first_sequence = previous.last_sequence + 1;
+        if last_sequence.is_none_or(|last| last >= first_sequence) {
+            self.out.gaps.push(Gap { segment: first, offset: 0, first_sequence, last_sequence });
         }
     }
 
-    /// An ended segment: it must end exactly where `named`, its successor's link, says (rows 2 and 3).
+    /// Row 7: the lineage of neighbours, and of the segment that the head names.
+    fn lineage(&mut self, segment: &Segment) {
+        let new = &segment.header;
+        let follows = self.out.opened.last().filter(|before| before.number + 1 == segment.number);
+        let continues = follows.is_none_or(|before| {
+            let old = &before.header;
+            let same_writer = old.lineage == new.lineage && old.epoch == new.epoch;
+            let next_writer = new.predecessor_lineage == old.lineage && new.epoch > old.epoch;
+            same_writer || next_writer
+        });
+        let head = self.head.slot.as_ref().filter(|slot| slot.segment == segment.number);
+        let named = head.is_none_or(|slot| slot.lineage == new.lineage);
+        let what = match (continues, named) {
+            (true, true) => return,
+            (false, _) => "the segment does not continue its predecessor's lineage",
+            (true, false) => "the head names another writer of this segment",
+        };
+        let mut decision = table::decide(Position::Last { sealed: false }, Found::Foreign, true);
+        decision.what = what;
+        self.problem(Place { segment: segment.number, frame: 0, offset: 0, sequence: 0 }, decision);
+    }
+
+    /// An ended segment: it must end exactly where `named`, its successor's link, says (rows 2 and 3). Without a
+    /// successor that reads, which is a problem of its own, it ends where its data does.
     fn ended(&mut self, segment: &Segment, start: &EndRecord, named: Option<EndRecord>) -> Result<EndRecord> {
         let mut walker = Walker::new(segment, start, false)?;
         let mut facts = self.begin(segment, &walker);
@@ -187,6 +224,7 @@ impl Scanner<'_> {
                         self.deliver(segment, &mut facts, &frame.header, frame.offset, walker.plaintext());
                         continue;
                     }
+                    Step::Stop(Found::Nothing) if named.is_none() => Found::NamedEnd,
                     Step::Stop(found) => found,
                 }
             };
@@ -195,11 +233,11 @@ impl Scanner<'_> {
                 break;
             }
             self.problem(place(segment, &walker), decision);
-            let limit = named.map(|end| end.frames);
-            if at_named_end || !self.skip_hole(segment, &mut walker, limit)? {
+            if at_named_end || !self.skip_hole(segment, &mut walker, named)? {
                 break;
             }
         }
+        self.head_beyond(segment, &walker);
         Ok(self.finish(facts, &walker, named))
     }
 
@@ -217,26 +255,47 @@ impl Scanner<'_> {
             None => Evidence::default(),
         };
         evidence.end_chain = evidence.end_chain.or(follower.link_chain);
+        self.walk_open(segment, &mut walker, &mut evidence, &mut facts)?;
+        self.out.standing_frames = walker.next.index;
+        self.out.proven_frames = evidence.frames;
+        // A segment whose writer came no further than its link is as empty as one without any frame (JR-7).
+        let empty_behind =
+            walker.link.filter(|_| walker.next.index == 1 && follower.number.is_none() && !self.options.live);
+        let end = self.finish(facts, &walker, None);
+        if empty_behind.is_some() && self.out.problems.is_empty() {
+            self.out.follower = Some(Follower { number: segment.number, name: segment.name.clone() });
+        }
+        self.out.end = empty_behind.unwrap_or(end);
+        Ok(end)
+    }
+
+    /// Every frame up to the end of the data, and of what lies behind holes.
+    fn walk_open(
+        &mut self,
+        segment: &Segment,
+        walker: &mut Walker<'_>,
+        evidence: &mut Evidence,
+        facts: &mut SegmentFacts,
+    ) -> Result<()> {
         // Beside a live writer each frame waits for the evidence that the next header or the head gives.
         let mut held: Option<Held> = None;
         loop {
-            self.check_head(segment, &walker, Position::Last { sealed: walker.sealed });
+            self.check_head(segment, walker, Position::Last { sealed: false });
             match walker.step()? {
                 Step::Frame(frame) => {
                     evidence.header(&frame.header);
                     if let Some(held) = held.take_if(|held| evidence.frames > u64::from(held.header.index)) {
-                        self.deliver(segment, &mut facts, &held.header, held.offset, &held.plaintext);
+                        self.deliver(segment, facts, &held.header, held.offset, &held.plaintext);
                     }
                     if self.options.live {
                         let plaintext = walker.plaintext().to_vec();
                         held = Some(Held { header: frame.header, offset: frame.offset, plaintext });
                     } else {
-                        self.deliver(segment, &mut facts, &frame.header, frame.offset, walker.plaintext());
+                        self.deliver(segment, facts, &frame.header, frame.offset, walker.plaintext());
                     }
                 }
                 Step::Stop(found) => {
-                    self.out.standing_frames = walker.next.index;
-                    if !self.stopped(segment, &mut walker, found, &mut evidence)? {
+                    if !self.stopped(segment, walker, found, evidence)? {
                         break;
                     }
                 }
@@ -244,12 +303,9 @@ impl Scanner<'_> {
         }
         let proven = |held: &Held| evidence.covers(u64::from(held.header.index), &held.header.previous_chain);
         if let Some(held) = held.filter(proven) {
-            self.deliver(segment, &mut facts, &held.header, held.offset, &held.plaintext);
+            self.deliver(segment, facts, &held.header, held.offset, &held.plaintext);
         }
-        self.out.proven_frames = evidence.frames;
-        let end = self.finish(facts, &walker, None);
-        self.out.end = end;
-        Ok(end)
+        Ok(())
     }
 
     /// Judges the place where the walk stopped. `true`: go on behind the hole.
@@ -285,8 +341,9 @@ impl Scanner<'_> {
     /// evidence about its place 0.
     fn behind_last(&mut self, segment: &Segment, previous: &EndRecord, first: bool) -> Result<EndRecord> {
         let mut walker = Walker::new(segment, previous, self.options.uncached_last)?;
-        let facts = self.begin(segment, &walker);
+        let mut facts = self.begin(segment, &walker);
         let found = match walker.step()? {
+            // It has a link that names another neighbour than its number demands.
             Step::Frame(_) => Found::Foreign,
             Step::Stop(found) => found,
         };
@@ -306,13 +363,11 @@ impl Scanner<'_> {
             Verdict::TornTail => self.out.tail = Some(torn_tail(place(segment, &walker), &mut walker)?),
             Verdict::Corruption => {
                 self.problem(place(segment, &walker), decision);
-                let lost = Gap {
-                    segment: segment.number,
-                    offset: walker.next.offset,
-                    first_sequence: walker.next.sequence,
-                    last_sequence: None,
-                };
-                self.out.gaps.push(lost);
+                // What lies behind the hole is still shown.
+                if self.skip_hole(segment, &mut walker, None)? {
+                    self.walk_open(segment, &mut walker, &mut evidence, &mut facts)?;
+                }
+                return Ok(self.finish(facts, &walker, None));
             }
         }
         self.out.follower = Some(Follower { number: segment.number, name: segment.name.clone() });
@@ -323,12 +378,24 @@ impl Scanner<'_> {
     /// Row 7 or 3: the head is authentic and names another chain value or sequence for a place that is here.
     fn check_head(&mut self, segment: &Segment, walker: &Walker<'_>, position: Position) {
         let Some(slot) = &self.head.slot else { return };
-        let here = slot.segment == segment.number && slot.frames == walker.next.index && slot.frames > 0;
+        let here = slot.segment == segment.number && slot.frames == walker.next.index;
         if here && (slot.chain != walker.next.chain || slot.last_sequence != walker.next.sequence - 1) {
-            let mut decision = table::decide(position, Found::Foreign, true);
-            decision.what = "the head names another history than this segment holds";
-            self.problem(place(segment, walker), decision);
+            self.another_history(segment, walker, position);
         }
+    }
+
+    /// Row 3: the head names more frames than an ended segment has.
+    fn head_beyond(&mut self, segment: &Segment, walker: &Walker<'_>) {
+        let Some(slot) = &self.head.slot else { return };
+        if slot.segment == segment.number && slot.frames > walker.next.index {
+            self.another_history(segment, walker, Position::NotLast);
+        }
+    }
+
+    fn another_history(&mut self, segment: &Segment, walker: &Walker<'_>, position: Position) {
+        let mut decision = table::decide(position, Found::Foreign, true);
+        decision.what = "the head names another history than this segment holds";
+        self.problem(place(segment, walker), decision);
     }
 
     /// Moves the walker to the next authentic header behind damage and notes the hole. `false`: there is none.
@@ -336,7 +403,7 @@ impl Scanner<'_> {
         &mut self,
         segment: &Segment,
         walker: &mut Walker<'_>,
-        frames_max: Option<u64>,
+        named: Option<EndRecord>,
     ) -> Result<bool> {
         let (hole, first_sequence) = (walker.next.offset, walker.next.sequence);
         let mut from = hole + 8;
@@ -345,7 +412,7 @@ impl Scanner<'_> {
                 Some((offset, header)) => {
                     let later = u64::from(header.index) > walker.next.index
                         && header.first_sequence >= first_sequence
-                        && frames_max.is_none_or(|max| u64::from(header.index) < max);
+                        && named.is_none_or(|end| u64::from(header.index) < end.frames);
                     if later {
                         break Some((offset, header));
                     }
@@ -354,14 +421,25 @@ impl Scanner<'_> {
                 None => break None,
             }
         };
-        let last_sequence = found.as_ref().map(|(_, header)| header.first_sequence - 1);
-        if last_sequence != Some(first_sequence - 1) {
+        let last_sequence = match &found {
+            Some((_, header)) => Some(header.first_sequence - 1),
+            None => named.map(|end| end.last_sequence).or(self.head_end(segment, walker)),
+        };
+        if last_sequence.is_none_or(|last| last >= first_sequence) {
             self.out.gaps.push(Gap { segment: segment.number, offset: hole, first_sequence, last_sequence });
         }
         if let Some((offset, header)) = &found {
             walker.resume_at(*offset, header);
         }
         Ok(found.is_some())
+    }
+
+    /// The last sequence that the head proves for this segment, if it proves the place of the walker.
+    fn head_end(&self, segment: &Segment, walker: &Walker<'_>) -> Option<u64> {
+        let slot = self.head.slot.as_ref()?;
+        let whole = slot.frames == 0 && slot.segment == segment.number + 1;
+        let part = slot.segment == segment.number && slot.frames > walker.next.index;
+        (whole || part).then_some(slot.last_sequence)
     }
 
     fn begin(&self, segment: &Segment, walker: &Walker<'_>) -> SegmentFacts {
@@ -398,6 +476,9 @@ impl Scanner<'_> {
         }
         facts.frames += 1;
         facts.records += u64::from(header.record_count);
+        facts.last_sequence = header.next_sequence() - 1;
+        facts.end_offset = offset + header.frame_bytes();
+        facts.sealed = header.kind == FrameKind::Seal;
     }
 
     fn finish(
@@ -407,9 +488,12 @@ impl Scanner<'_> {
         named: Option<EndRecord>,
     ) -> EndRecord {
         let end = named.unwrap_or_else(|| walker.end());
-        facts.last_sequence = walker.next.sequence - 1;
-        facts.end_offset = walker.next.offset;
-        facts.sealed = walker.sealed;
+        // Beside a live writer what stands there may be more than what may be shown.
+        if !self.options.live {
+            facts.last_sequence = walker.next.sequence - 1;
+            facts.end_offset = walker.next.offset;
+            facts.sealed = walker.sealed;
+        }
         self.out.segments.push(facts);
         end
     }
@@ -434,12 +518,16 @@ struct Held {
 fn followers(chain: &[Option<Segment>]) -> Result<Vec<FollowerEvidence>> {
     let mut out = vec![FollowerEvidence::default(); chain.len()];
     for at in 1..chain.len() {
-        let Some(segment) = &chain[at] else { continue };
+        let (Some(before), Some(segment)) = (&chain[at - 1], &chain[at]) else { continue };
+        if before.number + 1 != segment.number {
+            continue;
+        }
         let mut window = Window::new(segment.file()?, segment.length, false);
         let first = evidence::next_header(segment, &mut window, limits::DATA_START)?;
         let link_chain = first
             .filter(|(_, header)| header.kind == FrameKind::Link && header.index == 0)
             .map(|(_, header)| header.previous_chain);
+        segment.release();
         out[at - 1] = FollowerEvidence { number: Some(segment.number), link_chain };
     }
     Ok(out)
@@ -472,11 +560,12 @@ fn torn_tail(place: Place, walker: &mut Walker<'_>) -> Result<TornTail> {
 }
 
 /// The link in frame 0, if frame 0 is whole and authentic and names the neighbour that its number demands.
-fn peek_link(segment: &Segment) -> Result<Option<EndRecord>> {
-    let mut walker = Walker::new(segment, &EndRecord::NONE, false)?;
+fn peek_link(segment: &Segment, uncached: bool) -> Result<Option<EndRecord>> {
+    let mut walker = Walker::new(segment, &EndRecord::NONE, uncached)?;
+    segment.release();
     walker.take_start_from_link()?;
     match walker.step()? {
-        Step::Frame(_) => Ok(walker.link.filter(|link| link.segment + 1 == segment.number)),
+        Step::Frame(_) => Ok(walker.link.filter(|link| link.segment.checked_add(1) == Some(segment.number))),
         Step::Stop(_) => Ok(None),
     }
 }
