@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use sealog_disk::ErrorKind;
+
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{JournalError, Result};
 use crate::head::{self, HeadState};
 use crate::recovery::findings::{Gap, Problem, Scan, SegmentFacts, Sink, TornTail};
 use crate::recovery::scan::{self, ScanOptions};
@@ -60,18 +62,21 @@ impl Audit {
     }
 }
 
-/// Reads everything and hands it to a sink made by `make`. Beside a live writer a bad read is tried once more, with a
-/// new sink, after reading head, keyring and directory again (JR-13).
+/// Reads everything and hands it to a sink made by `make`. A bad read, and a read during which a writer came, is tried
+/// once more, with a new sink, after reading head, keyring and directory again (JR-13).
 ///
 /// # Errors
 /// What keeps the scan from starting (no journal, wrong key, newer format) or a storage error. Damage is no error
 /// here; it is in the answer.
 pub fn audit<S: Sink>(config: &Config, make: &mut dyn FnMut() -> S) -> Result<(Audit, S)> {
-    let first = once(config, make())?;
-    if first.0.live && !first.0.problems.is_empty() {
-        return once(config, make());
-    }
-    Ok(first)
+    let first = once(config, make());
+    let again = match &first {
+        Ok((audit, _)) => !audit.problems.is_empty() || (!audit.live && config.disk.is_locked()?),
+        // A file went between the listing and the look into it: a writer removes what it has judged to be empty.
+        Err(JournalError::Disk(e)) => matches!(e.kind, ErrorKind::NotFound | ErrorKind::ShortRead),
+        Err(_) => false,
+    };
+    if again { once(config, make()) } else { first }
 }
 
 fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> {
@@ -96,7 +101,7 @@ fn settle(config: &Config, store: &Store) -> Result<HeadState> {
         let head = head::read(&*store.disk, &store.keyring)?;
         let named = head.slot.as_ref().map_or((0, 0), |slot| (slot.segment, slot.frames));
         let waited = config.clock.monotonic().saturating_sub(start);
-        if named >= wanted || waited >= config.tuning.reader_wait {
+        if named >= wanted || seen.has_grown()? || waited >= config.tuning.reader_wait {
             return Ok(head);
         }
         std::thread::sleep(PAUSE);

@@ -41,27 +41,33 @@ impl Evidence {
     }
 }
 
+/// The header in these bytes, if its CRC and its tag are right and it keeps the rules of its fields.
+pub(crate) fn authentic(segment: &Segment, bytes: &[u8; limits::FRAME_HEADER_BYTES]) -> Option<FrameHeader> {
+    if !frame::looks_like_header(bytes) {
+        return None;
+    }
+    let tag = frame::header_tag(bytes);
+    segment.keys.header.verify(frame::tagged_part(bytes), &tag).ok()?;
+    FrameHeader::decode(bytes).ok()
+}
+
 /// The first authentic frame header at or behind `from`, at 8-byte steps.
 pub(crate) fn next_header(
     segment: &Segment,
     window: &mut Window,
     from: u64,
 ) -> Result<Option<(u64, FrameHeader)>> {
-    let mut offset = from.next_multiple_of(8);
+    let mut offset = from.next_multiple_of(limits::RESYNC_ALIGN);
     while offset + limits::FRAME_HEADER_BYTES as u64 <= window.length() {
         let Some(bytes) = window.slice(offset, limits::FRAME_HEADER_BYTES)? else {
             return Ok(None);
         };
-        if frame::looks_like_header(bytes) {
-            let bytes: [u8; limits::FRAME_HEADER_BYTES] =
-                bytes.try_into().expect("slice returns the length asked for");
-            let tag = frame::header_tag(&bytes);
-            let authentic = segment.keys.header.verify(frame::tagged_part(&bytes), &tag).is_ok();
-            if let (true, Ok(header)) = (authentic, FrameHeader::decode(&bytes)) {
-                return Ok(Some((offset, header)));
-            }
+        let bytes: &[u8; limits::FRAME_HEADER_BYTES] =
+            bytes.try_into().expect("slice returns the length asked for");
+        if let Some(header) = authentic(segment, bytes) {
+            return Ok(Some((offset, header)));
         }
-        offset += 8;
+        offset += limits::RESYNC_ALIGN;
     }
     Ok(None)
 }
@@ -76,7 +82,7 @@ pub(crate) fn collect(
     let mut from = from;
     while let Some((offset, header)) = next_header(segment, window, from)? {
         evidence.header(&header);
-        from = offset + 8;
+        from = offset + limits::RESYNC_ALIGN;
     }
     Ok(())
 }

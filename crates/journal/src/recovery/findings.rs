@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use sealog_disk::Name;
+use sealog_disk::{Name, io};
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::frame::FrameHeader;
+use sealog_journal_format::limits;
 
-use crate::error::Place;
+use crate::error::{Place, Result};
 use crate::record::Record;
+use crate::recovery::evidence;
 use crate::segment::Segment;
 
 /// Where a frame stands and what its header says.
@@ -100,6 +102,15 @@ impl Scan {
     /// The segment behind which the journal goes on.
     pub fn last_segment(&self) -> Option<&Arc<Segment>> {
         self.opened.iter().find(|segment| segment.number == self.end.segment)
+    }
+
+    /// Whether an authentic header has come to stand behind the last frame that was seen: it proves that frame.
+    pub fn has_grown(&self) -> Result<bool> {
+        let Some(last) = self.last_segment() else { return Ok(false) };
+        let mut bytes = [0; limits::FRAME_HEADER_BYTES];
+        let read = io::read_up_to(&*last.file()?, &mut bytes, self.end.end_offset)?;
+        last.release();
+        Ok(read == bytes.len() && evidence::authentic(last, &bytes).is_some())
     }
 
     /// The newest epoch that any segment here was written in.
