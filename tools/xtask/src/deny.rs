@@ -24,8 +24,7 @@ pub fn step(workspace: &Workspace) -> Result<Report> {
     let mut check = Command::new("cargo-deny");
     check.args(["--offline", "--locked", "check"]).current_dir(&workspace.root);
     let Some(copy) = std::env::var_os("ADVISORY_ROOT").map(PathBuf::from) else {
-        run(check.args(["bans", "licenses", "sources"]))
-            .context("is cargo-deny installed? `.ci/run` does it")?;
+        run(check.args(["bans", "licenses", "sources"]))?;
         return Ok(Report::note(
             "bans, licences and sources; advisories were NOT checked (no ADVISORY_ROOT)",
         ));
