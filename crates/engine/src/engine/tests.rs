@@ -2,4 +2,4 @@ mod execution;
 pub(crate) mod harness;
 mod idempotency;
 mod lifecycle;
-mod races;
+pub(crate) mod races;

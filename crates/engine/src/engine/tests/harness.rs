@@ -68,6 +68,8 @@ pub struct Scripted {
     pub steps: Vec<Step>,
     pub log: Log,
     pub calls: Arc<Mutex<Vec<Arc<ExecutionRequest>>>>,
+    /// The executions that were begun.
+    pub ids: Arc<Mutex<Vec<ExecutionId>>>,
     pub panic_on_execute: bool,
     pub panic_on_drop: bool,
 }
@@ -80,6 +82,7 @@ impl Scripted {
             steps,
             log: Log::default(),
             calls: Arc::default(),
+            ids: Arc::default(),
             panic_on_execute: false,
             panic_on_drop: false,
         }
@@ -118,6 +121,7 @@ impl ModelProvider for Scripted {
 
     fn execute(&self, call: ModelCall) -> ProviderStream {
         self.calls.lock().unwrap().push(Arc::clone(&call.request));
+        self.ids.lock().unwrap().push(call.execution_id);
         note(&self.log, "execute");
         assert!(!self.panic_on_execute, "told to panic");
         let play = Play {

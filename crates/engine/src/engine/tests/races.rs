@@ -17,19 +17,19 @@ const SEEDS: u64 = 3000;
 /// Times are drawn from a small range, so that equal times are common.
 const SPAN_MS: u64 = 8;
 
-struct Dice(SeededEntropy);
+pub(crate) struct Dice(pub(crate) SeededEntropy);
 
 impl Dice {
-    fn below(&self, bound: u64) -> u64 {
+    pub(crate) fn below(&self, bound: u64) -> u64 {
         self.0.draw() % bound
     }
 
-    fn one_in(&self, chance: u64) -> bool {
+    pub(crate) fn one_in(&self, chance: u64) -> bool {
         self.below(chance) == 0
     }
 }
 
-fn script(dice: &Dice) -> Vec<Step> {
+pub(crate) fn script(dice: &Dice) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..dice.below(4) {
         steps.push(match dice.below(4) {

@@ -1,6 +1,7 @@
 //! The journal store on the simulated disk: the contract, reopening, crashes, faults.
 
 mod crash;
+mod engine;
 mod reopen;
 mod setup;
 
