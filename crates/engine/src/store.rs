@@ -1,6 +1,6 @@
 //! The event store seam: what the engine asks of whoever keeps executions and their events.
 //!
-//! Owns the trait and its types. Implementations must keep every rule of [`contract`]; the memory store and the
+//! Owns the trait and its types. Implementations must keep every rule of the `contract` suite; the memory store and the
 //! journal store pass the same suite.
 
 #[cfg(any(test, feature = "testing"))]

@@ -2,7 +2,7 @@
 //!
 //! Owns the two layers of state: decided (the ledger, changed when a unit is about to be submitted) and durable
 //! (what readers see, changed only behind the ticket). Holds no lock while it waits. Opening and what is done for
-//! interrupted executions is [`open`]'s.
+//! interrupted executions is `open`'s.
 
 mod error;
 mod finish;
