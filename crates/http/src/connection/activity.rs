@@ -30,6 +30,14 @@ pub(crate) struct Waits {
     pub reader: Duration,
 }
 
+/// What a connection waits for, since when and how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Due {
+    pub since: Instant,
+    pub wait: Duration,
+    pub overdue: Overdue,
+}
+
 #[derive(Debug)]
 pub(crate) struct Activity {
     notes: Mutex<Notes>,
@@ -149,33 +157,25 @@ impl Activity {
         }
     }
 
-    /// Until when the connection may wait as it does now; `waker` is told when that moves.
-    pub fn deadline(&self, waits: &Waits, waker: &Waker) -> Option<(Instant, Overdue)> {
+    /// The wait that ends the connection as it is now; `waker` is told when that moves.
+    pub fn due(&self, waits: &Waits, waker: &Waker) -> Option<Due> {
         let mut notes = self.notes();
         if !notes.driver.as_ref().is_some_and(|known| known.will_wake(waker)) {
             notes.driver = Some(waker.clone());
         }
-        let mut first: Option<(Instant, Overdue)> = None;
-        let mut consider = |since: Instant, wait: Duration, overdue: Overdue| {
-            let at = since + wait;
-            if first.is_none_or(|(earliest, _)| at < earliest) {
-                first = Some((at, overdue));
-            }
-        };
-        if let Some(since) = notes.blocked_since {
-            consider(since, waits.reader, Overdue::Reader);
+        let held = notes.held.values().min().copied();
+        let reader = [notes.blocked_since, held].into_iter().flatten().min();
+        if let Some(since) = reader {
+            return Some(Due { since, wait: waits.reader, overdue: Overdue::Reader });
         }
-        if let Some(since) = notes.held.values().min() {
-            consider(*since, waits.reader, Overdue::Reader);
+        if notes.in_flight > 0 || notes.unflushed {
+            return None;
         }
-        if notes.in_flight == 0 && !notes.unflushed {
-            match notes.head_since {
-                // Between its requests an HTTP/2 peer sends frames that open none.
-                Some(since) if !notes.http2 => consider(since, waits.head, Overdue::Head),
-                Some(_) | None => consider(notes.idle_since, waits.idle, Overdue::Idle),
-            }
-        }
-        first
+        Some(match notes.head_since {
+            // Between its requests an HTTP/2 peer sends frames that open none.
+            Some(since) if !notes.http2 => Due { since, wait: waits.head, overdue: Overdue::Head },
+            Some(_) | None => Due { since: notes.idle_since, wait: waits.idle, overdue: Overdue::Idle },
+        })
     }
 
     fn wake_driver(&self) {

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
-use super::activity::{Activity, InFlight, Overdue, Waits};
+use super::activity::{Activity, Due, InFlight, Overdue, Waits};
 use super::executor::TrackedExecutor;
 use super::io::NotedIo;
 use crate::options::ServerOptions;
@@ -107,8 +107,7 @@ where
     let mut timer = pin!(sleep_until(Instant::now()));
     let mut stop = pin!(lifetime.stop.cancelled());
     let mut kill = pin!(lifetime.kill.cancelled());
-    let mut leaving = false;
-    let mut leave_by: Option<Instant> = None;
+    let mut left_at: Option<Instant> = None;
     poll_fn(move |cx| {
         loop {
             if kill.as_mut().poll(cx).is_ready() {
@@ -117,34 +116,40 @@ where
             if connection.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Ended::Finished);
             }
-            if !leaving && stop.as_mut().poll(cx).is_ready() {
-                leaving = true;
+            if left_at.is_none() && stop.as_mut().poll(cx).is_ready() {
+                left_at = Some(Instant::now());
                 connection.as_mut().graceful_shutdown();
                 continue;
             }
-            let due = activity.deadline(&waits, cx.waker());
-            let Some((at, overdue)) = leave_by.map(|at| (at, Overdue::Idle)).or(due) else {
-                return Poll::Pending;
-            };
+            let Some(due) = activity.due(&waits, cx.waker()) else { return Poll::Pending };
+            let at = deadline(due, left_at);
             if timer.deadline() != at {
                 timer.as_mut().reset(at);
             }
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            match overdue {
-                Overdue::Idle if leave_by.is_none() && !leaving => {
-                    leaving = true;
-                    leave_by = Some(Instant::now() + FAREWELL);
+            match due.overdue {
+                Overdue::Idle if left_at.is_none() => {
+                    left_at = Some(Instant::now());
                     connection.as_mut().graceful_shutdown();
                 }
                 Overdue::Idle | Overdue::Head | Overdue::Reader => {
-                    return Poll::Ready(Ended::Overdue(overdue));
+                    return Poll::Ready(Ended::Overdue(due.overdue));
                 }
             }
         }
     })
     .await
+}
+
+/// Who was told to go away and has no request of ours under way gets the time of a farewell: a peer that is
+/// gone, or never finishes its head, must not use up the grace time of the others.
+fn deadline(due: Due, left_at: Option<Instant>) -> Instant {
+    match (left_at, due.overdue) {
+        (Some(left_at), Overdue::Idle | Overdue::Head) => due.since.max(left_at) + due.wait.min(FAREWELL),
+        (None, Overdue::Idle | Overdue::Head) | (_, Overdue::Reader) => due.since + due.wait,
+    }
 }
 
 /// The body of an answer, which keeps its request in flight.

@@ -123,6 +123,21 @@ async fn f14_48_a_paused_reader_is_given_few_events_and_its_watch_ends_with_it()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_paused_reader_costs_one_frame_beyond_its_socket() {
+    let (watch, observed) = scripted((1..=200).map(|sequence| Step::Event(sequence, 900)));
+    let (mut client, _serving, _) = pipe(router(Some(watch)));
+    client.send(GET_STREAM).await;
+    client.head().await;
+    sleep(Duration::from_millis(80)).await;
+    // About 950 bytes each, of which the pipe and the bytes read along with the head hold a few.
+    let pulled = observed.pulled();
+    assert!(pulled <= 2 * PIPE_BYTES / 900 + 1, "{pulled}");
+    for expected in 1..=pulled {
+        assert!(client.chunk().await.unwrap().starts_with(&format!("id: {expected}\n")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_asks_for_the_next_event_when_the_frame_before_is_out() {
     let (watch, observed) = scripted([Step::Event(1, 6000), Step::Event(2, 6000), Step::Terminal(3)]);
     let (mut client, _serving, _) = pipe(router(Some(watch)));
@@ -191,6 +206,20 @@ async fn stop_closes_what_is_idle_and_finishes_what_is_not() {
     assert_eq!(idle_serving.await.unwrap(), Ended::Finished);
     assert!(client.chunks().await.unwrap().contains("id: 3\n"));
     assert_eq!(serving.await.unwrap(), Ended::Finished);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_does_not_wait_for_who_says_nothing() {
+    let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    for begun in ["", "GET /now HT", preface] {
+        let (mut client, serving, lifetime) = pipe(router(None));
+        client.send(begun).await;
+        sleep(Duration::from_millis(10)).await;
+        let start = Instant::now();
+        lifetime.stop.cancel();
+        serving.await.unwrap();
+        assert!(start.elapsed() <= Duration::from_millis(1050), "{begun:?}: {:?}", start.elapsed());
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -140,6 +140,7 @@ async fn a_refused_body_is_read_to_its_end_and_the_connection_goes_on() {
         let (head, body) = client.ask(&asked).await;
         assert_eq!(head.status, status, "{body}");
         assert_eq!(head.header("connection"), None);
+        assert_eq!(body.contains("larger than 1 MiB"), asked.contains("application/json"), "{body}");
     }
 }
 
