@@ -202,13 +202,24 @@ async fn a_node_keeps_everything_and_refuses_when_full() {
 #[tokio::test]
 async fn a_dropped_create_is_finished_and_joined() {
     let host = Host::new();
-    let (store, _) = host.open(LIMITS);
-    let now = host.now();
+    let (store, journal, _) = host.open_manual().unwrap();
     {
-        let mut create = std::pin::pin!(create(&store, now, 1));
+        // Submitted and, as nobody turns the journal yet, not durable.
+        let mut create = std::pin::pin!(create(&store, host.now(), 1));
         assert!(futures_util::poll!(&mut create).is_pending());
     }
-    let brief = replay(store.find(identity(1)).await.unwrap());
+    let joining = store.clone();
+    let found = tokio::spawn(async move { joining.find(identity(1)).await });
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+        assert!(!found.is_finished());
+    }
+    assert_eq!(store.brief(id(1)).await, Ok(None));
+    for _ in 0..10 {
+        journal.turn();
+        tokio::task::yield_now().await;
+    }
+    let brief = replay(found.await.unwrap().unwrap());
     assert_eq!((brief.id, brief.last_sequence), (id(1), 1));
 }
 
