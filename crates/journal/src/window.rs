@@ -8,6 +8,12 @@ use crate::error::Result;
 
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// Compared in blocks: most of what is asked about is zero.
+pub(crate) fn is_zero(bytes: &[u8]) -> bool {
+    static ZEROS: [u8; 4096] = [0; 4096];
+    bytes.chunks(ZEROS.len()).all(|block| *block == ZEROS[..block.len()])
+}
+
 /// Reads a file in chunks, optionally past the page cache (after a failed sync the cache may hold what the device
 /// never got).
 #[derive(Debug)]
@@ -44,7 +50,9 @@ impl Window {
 
     fn load(&mut self, offset: u64, len: usize) -> Result<()> {
         let want = (len.max(CHUNK_BYTES) as u64).min(self.length - offset) as usize;
-        self.bytes.resize(want, 0);
+        if self.bytes.len() != want {
+            self.bytes = vec![0; want];
+        }
         self.start = offset;
         if self.uncached {
             self.file.read_uncached(&mut self.bytes, offset)?;
@@ -65,7 +73,7 @@ impl Window {
         while at < self.length {
             let len = ((self.length - at) as usize).min(CHUNK_BYTES);
             match self.slice(at, len)? {
-                Some(bytes) if bytes.iter().all(|b| *b == 0) => at += len as u64,
+                Some(bytes) if is_zero(bytes) => at += len as u64,
                 Some(_) => return Ok(false),
                 // The file was trimmed meanwhile; `length` says where it ends now.
                 None => {}

@@ -16,7 +16,7 @@ use crate::recovery::table::{self, Decision, Found, Position, Verdict};
 use crate::recovery::walk::{self, Step, Walker};
 use crate::segment::{Segment, Unopened};
 use crate::store::Store;
-use crate::window::Window;
+use crate::window::{Window, is_zero};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScanOptions {
@@ -549,7 +549,7 @@ fn torn_tail(place: Place, walker: &mut Walker<'_>) -> Result<TornTail> {
     while at < length {
         let end = ((at / SECTOR + 1) * SECTOR).min(length);
         let zero = match walker.window.slice(at, (end - at) as usize)? {
-            Some(bytes) => bytes.iter().all(|b| *b == 0),
+            Some(bytes) => is_zero(bytes),
             None => false,
         };
         sectors += 1;
