@@ -50,8 +50,6 @@ struct Notes {
     in_flight: usize,
     /// A request was taken up and its answer is not wholly on the socket.
     answering: bool,
-    /// Bytes were given to the socket wrapper and no flush confirmed them.
-    unflushed: bool,
     idle_since: Instant,
     head_since: Option<Instant>,
     blocked_since: Option<Instant>,
@@ -71,7 +69,6 @@ impl Activity {
                 http2: false,
                 in_flight: 0,
                 answering: false,
-                unflushed: false,
                 idle_since: Instant::now(),
                 head_since: None,
                 blocked_since: None,
@@ -100,7 +97,6 @@ impl Activity {
     /// The socket took bytes, or (`false`) took none and asks to wait.
     pub fn wrote(&self, accepted: bool) {
         let mut notes = self.notes();
-        notes.unflushed = true;
         if accepted {
             notes.blocked_since = None;
         } else if notes.blocked_since.is_none() {
@@ -112,13 +108,11 @@ impl Activity {
     pub fn flushed(&self) {
         let mut notes = self.notes();
         notes.flushes += 1;
-        notes.blocked_since = None;
         if notes.in_flight == 0 && notes.answering {
             // The answer's last byte, and not some later HTTP/2 ping: those would keep an idle peer for ever.
             notes.answering = false;
             notes.idle_since = Instant::now();
         }
-        notes.unflushed = false;
         let waiting = notes.gate.take();
         drop(notes);
         if let Some(waker) = waiting {
@@ -168,7 +162,7 @@ impl Activity {
         if let Some(since) = reader {
             return Some(Due { since, wait: waits.reader, overdue: Overdue::Reader });
         }
-        if notes.in_flight > 0 || notes.unflushed {
+        if notes.in_flight > 0 {
             return None;
         }
         Some(match notes.head_since {

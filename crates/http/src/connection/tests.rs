@@ -25,8 +25,9 @@ use crate::testing::{Raw, Step, scripted};
 const GET: &str = "GET /now HTTP/1.1\r\nhost: a\r\n\r\n";
 const GET_STREAM: &str = "GET /stream HTTP/1.1\r\nhost: a\r\n\r\n";
 const PIPE_BYTES: usize = 4096;
+const BIG_BYTES: usize = 40_000;
 
-/// `/now` answers at once, `/stream` streams `watch`.
+/// `/now` and `/big` answer at once, `/stream` streams `watch`.
 fn router(watch: Option<Box<dyn Watch>>) -> Router {
     let watch = Arc::new(Mutex::new(watch));
     let stream = move |request: Request| {
@@ -34,7 +35,10 @@ fn router(watch: Option<Box<dyn Watch>>) -> Router {
         let activity = request.extensions().get::<Arc<Activity>>().map(Arc::clone);
         async move { Response::new(Body::new(EventStream::new(watch, Duration::from_secs(10), activity))) }
     };
-    Router::new().route("/now", get(|| async { "now" })).route("/stream", get(stream))
+    Router::new()
+        .route("/now", get(|| async { "now" }))
+        .route("/big", get(|| async { "x".repeat(BIG_BYTES) }))
+        .route("/stream", get(stream))
 }
 
 fn serve_pipe(router: Router) -> (DuplexStream, JoinHandle<Ended>, Lifetime) {
@@ -166,6 +170,18 @@ async fn a_reader_that_takes_nothing_is_dropped_and_one_that_takes_little_is_not
     assert_eq!(serving.await.unwrap(), Ended::Overdue(super::activity::Overdue::Reader));
     check_elapsed(start, ServerOptions::default().reader_stall_ms);
     observed.dropped().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_answer_may_be_taken_slowly() {
+    let (mut client, serving, _) = pipe(router(None));
+    client.send("GET /big HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    client.head().await;
+    for _ in 0..BIG_BYTES / 4000 {
+        sleep(Duration::from_secs(250)).await;
+        client.exactly(4000).await.unwrap();
+    }
+    assert_ne!(serving.await.unwrap(), Ended::Overdue(super::activity::Overdue::Reader));
 }
 
 #[tokio::test(start_paused = true)]
