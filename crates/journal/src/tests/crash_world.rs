@@ -128,8 +128,24 @@ pub(crate) struct World {
 impl World {
     pub fn on(disk: SimDisk, direct: bool, seed: u64) -> World {
         disk.set_direct(direct);
-        let bench = Bench::on(disk, seed);
+        let mut bench = Bench::on(disk, seed);
+        bench.config.tuning.first_segment_bytes = 12 << 10;
+        bench.config.tuning.segment_bytes_min = 12 << 10;
+        bench.config.tuning.segment_bytes_max = 20 << 10;
         World { bench, history: History::default(), live: None, pending: Vec::new(), refused: 0 }
+    }
+
+    /// On a disk that somebody left: what `expected` says must be there is, the rest is undecided until a start.
+    pub fn resume(disk: SimDisk, direct: bool, seed: u64, expected: &Expected) -> World {
+        let mut world = World::on(disk, direct, seed);
+        let asked = |(at, records): (usize, &Arc<[NewRecord]>)| Asked {
+            records: Arc::clone(records),
+            submitted: 0,
+            acknowledged: (at < expected.must).then_some(0),
+            gone: None,
+        };
+        world.history.units = expected.units.iter().enumerate().map(asked).collect();
+        world
     }
 
     pub fn create(&self) -> Step {

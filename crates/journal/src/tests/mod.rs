@@ -1,4 +1,11 @@
 //! The journal on the simulated disk: what a writer leaves, what a crash leaves, what a start makes of it.
 
+mod crash;
+mod crash_judge;
+mod crash_workloads;
+mod crash_world;
+mod damage;
+mod damage_image;
 mod setup;
 mod smoke;
+mod tails;
