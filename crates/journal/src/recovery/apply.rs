@@ -93,9 +93,10 @@ fn quarantine(store: &Store, scan: &Scan, tail: &TornTail) -> Result<bool> {
     let Some(segment) = scan.opened.iter().find(|s| s.number == tail.place.segment) else {
         return Ok(false);
     };
-    prune(disk)?;
+    let bytes = tail.bytes.min(QUARANTINE_BYTES_MAX - limits::HEADER_BYTES as u64);
+    prune(disk, limits::HEADER_BYTES as u64 + bytes)?;
     let file = segment.file()?;
-    match copy_tail(disk, store.id(), &*file, tail) {
+    match copy_tail(disk, store.id(), &*file, tail, bytes) {
         Ok(()) => Ok(true),
         Err(e) if matches!(e.kind, ErrorKind::Full | ErrorKind::ReadOnly) => Ok(false),
         Err(e) => Err(e.into()),
@@ -107,13 +108,13 @@ fn copy_tail(
     store_id: StoreId,
     from: &dyn LogFile,
     tail: &TornTail,
+    bytes: u64,
 ) -> std::result::Result<(), sealog_disk::DiskError> {
     let quarantined = QuarantineName { segment: tail.place.segment, frame: tail.place.frame };
     let name = |file: &str| Name::new(Folder::Quarantine, file).expect("digits, a dash and a known suffix");
     let temporary = name("tail.tmp");
     disk.make_folder(Folder::Quarantine)?;
     disk.sync_folder(Folder::Root)?;
-    let bytes = tail.bytes.min(QUARANTINE_BYTES_MAX);
     let mut copy = vec![0; limits::HEADER_BYTES + bytes as usize];
     let (header, body) = copy.split_at_mut(limits::HEADER_BYTES);
     io::read_exact_at(from, header, 0)?;
@@ -126,14 +127,14 @@ fn copy_tail(
     io::publish(disk, &temporary, &name(&quarantined.report_name()), report.as_bytes())
 }
 
-/// Keeps the quarantine bounded: the lowest names (the oldest segments) go first.
-fn prune(disk: &dyn Disk) -> Result<()> {
+/// Keeps the quarantine bounded, a new file of `more` bytes included: the lowest names (the oldest segments) go first.
+fn prune(disk: &dyn Disk, more: u64) -> Result<()> {
     let mut entries = store::list(disk, Folder::Quarantine)?;
     entries.retain(|e| e.file.ends_with(".tail"));
-    let mut bytes: u64 = entries.iter().map(|e| e.length).sum();
+    let mut bytes: u64 = more + entries.iter().map(|e| e.length).sum::<u64>();
     let mut files = entries.len();
     for entry in entries {
-        if files < QUARANTINE_FILES_MAX && bytes < QUARANTINE_BYTES_MAX {
+        if files < QUARANTINE_FILES_MAX && bytes <= QUARANTINE_BYTES_MAX {
             break;
         }
         for file in [entry.file.clone(), entry.file.replace(".tail", ".txt")] {
