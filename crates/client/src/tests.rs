@@ -71,3 +71,23 @@ async fn looking_and_cancelling() {
     let requests = serving.await.unwrap();
     assert!(requests[4].starts_with("POST /v1/executions/e/cancel HTTP/1.1\r\n"));
 }
+
+/// The members this client cannot do without are required in the node's document.
+#[test]
+fn what_is_read_here_is_promised_there() {
+    const SPEC: &str = include_str!("../../../spec/openapi.yaml");
+    for (schema, members) in [
+        ("Submission", &["execution_id", "status", "created_at", "idempotent_replay"][..]),
+        ("Snapshot", &["status", "last_sequence"]),
+        ("ErrorEnvelope", &["error"]),
+        ("Error", &["code", "message"]),
+    ] {
+        let text = SPEC.split(&format!("\n    {schema}:\n")).nth(1).expect(schema);
+        let required =
+            text.split("required: [").nth(1).and_then(|text| text.split(']').next()).expect(schema);
+        let required: Vec<&str> = required.split(", ").collect();
+        for member in members {
+            assert!(required.contains(member), "{schema} requires {required:?}, not {member}");
+        }
+    }
+}
