@@ -136,7 +136,7 @@ fn facts(store: &Store, head: &HeadState, scan: Scan, live: bool) -> Audit {
         live,
         last_sequence: scan.segments.iter().map(|s| s.last_sequence).max().unwrap_or(0),
         segments: scan.segments,
-        tail: scan.tail,
+        tail: scan.tails.into_iter().next(),
         empty_segment: scan.follower.map(|follower| follower.number),
         problems: scan.problems,
         gaps: scan.gaps,

@@ -118,7 +118,7 @@ impl Journal {
             epoch,
             last_sequence: scan.end.last_sequence,
             segments: scan.segments.clone(),
-            tail: scan.tail.clone(),
+            tail: scan.tails.first().cloned(),
             repairs,
             device_read,
             interrupted: catalog.index.open_streams(),

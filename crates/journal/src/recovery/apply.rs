@@ -30,8 +30,9 @@ pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan) -> Result<Repa
     let disk = &*store.disk;
     let mut repairs = Repairs::default();
     remove_leftovers(disk)?;
-    if let Some(tail) = &scan.tail {
-        repairs.tail_quarantined = quarantine(store, scan, tail)?;
+    for (at, tail) in scan.tails.iter().enumerate() {
+        let copied = quarantine(store, scan, tail)?;
+        repairs.tail_quarantined = copied && (at == 0 || repairs.tail_quarantined);
     }
     if scan.end.segment != 0 {
         cut(store, scan)?;

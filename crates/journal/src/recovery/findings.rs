@@ -88,7 +88,8 @@ pub(crate) struct Scan {
     pub opened: Vec<Arc<Segment>>,
     pub problems: Vec<Problem>,
     pub gaps: Vec<Gap>,
-    pub tail: Option<TornTail>,
+    /// Of the last segment, and of a follower's place 0; no crash alone leaves both.
+    pub tails: Vec<TornTail>,
     pub follower: Option<Follower>,
     /// Where the next frame would stand; `EndRecord::NONE` without a segment.
     pub end: EndRecord,

@@ -7,6 +7,7 @@ use sealog_disk::Name;
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::frame::{FrameHeader, FrameKind};
 use sealog_journal_format::limits;
+use sealog_journal_format::{HeadSlot, HeadState as SlotState};
 
 use crate::error::{Place, Result};
 use crate::head::HeadState;
@@ -42,7 +43,7 @@ pub(crate) fn scan(
             opened: Vec::new(),
             problems: Vec::new(),
             gaps: Vec::new(),
-            tail: None,
+            tails: Vec::new(),
             follower: None,
             end: EndRecord::NONE,
             standing_frames: 0,
@@ -167,8 +168,10 @@ impl Scanner<'_> {
         let head = self.head.slot.as_ref().filter(|slot| slot.segment > before);
         let lost = lost.or(head.map(|_| before + 1));
         if let Some(first) = lost {
-            let named = self.head.slot.as_ref().filter(|slot| slot.segment >= first);
-            self.lost(first, &previous, named.map(|slot| slot.last_sequence));
+            // An open head says how far it came at least; where that was the end only a closed one knows.
+            let closed = |slot: &&HeadSlot| slot.segment >= first && slot.state == SlotState::Closed;
+            let end = self.head.slot.as_ref().filter(closed).map(|slot| slot.last_sequence);
+            self.lost(first, &previous, end);
         }
         Ok(())
     }
@@ -327,7 +330,7 @@ impl Scanner<'_> {
         match decision.verdict {
             Verdict::Sound | Verdict::EndOfData => Ok(false),
             Verdict::TornTail => {
-                self.out.tail = Some(torn_tail(place(segment, walker), walker)?);
+                self.out.tails.push(torn_tail(place(segment, walker), walker)?);
                 Ok(false)
             }
             Verdict::Corruption => {
@@ -344,7 +347,10 @@ impl Scanner<'_> {
         let mut facts = self.begin(segment, &walker);
         let found = match walker.step()? {
             // It has a link that names another neighbour than its number demands.
-            Step::Frame(_) => Found::Foreign,
+            Step::Frame(_) => {
+                walker = Walker::new(segment, previous, self.options.uncached_last)?;
+                Found::Foreign
+            }
             Step::Stop(found) => found,
         };
         let mut evidence = match &self.head.slot {
@@ -360,7 +366,7 @@ impl Scanner<'_> {
         }
         match decision.verdict {
             Verdict::Sound | Verdict::EndOfData => {}
-            Verdict::TornTail => self.out.tail = Some(torn_tail(place(segment, &walker), &mut walker)?),
+            Verdict::TornTail => self.out.tails.push(torn_tail(place(segment, &walker), &mut walker)?),
             Verdict::Corruption => {
                 self.problem(place(segment, &walker), decision);
                 // What lies behind the hole is still shown.
