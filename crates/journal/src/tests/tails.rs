@@ -266,6 +266,14 @@ fn a_follower_is_judged_at_its_place_0_at_every_offset() {
     }
 }
 
+/// Segment 4 published and named by the head, its frame 0 not written.
+pub(super) fn published_fourth(image: &Image) -> SimDisk {
+    let disk = killed_while_publishing(image, |entry| writes_fourth(entry, DATA_START));
+    let length = disk.bytes(&segment(4)).unwrap().len() as u64;
+    disk.overwrite(&segment(4), DATA_START, &vec![0; (length - DATA_START) as usize]);
+    disk
+}
+
 /// JR-2, JC-1: the same where the head was not rewritten yet, and far behind place 0.
 #[test]
 fn a_follower_that_no_head_names_is_judged_alike() {
