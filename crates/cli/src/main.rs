@@ -1,3 +1,55 @@
 //! The Sealog binary: a sealed execution journal, its engine and its tools.
+//!
+//! Reads the command line, calls one verb, reports how it ended. Knows nothing about any of them.
 
-fn main() {}
+mod args;
+mod config;
+mod exit;
+mod failure;
+mod following;
+mod keys;
+mod node;
+mod opening;
+mod places;
+mod process;
+mod render;
+mod report;
+mod stage;
+mod survey;
+mod transcript;
+mod verbs;
+
+use std::process::ExitCode;
+
+use args::{Journal, Verb};
+use exit::Exit;
+use failure::Result;
+use render::Render;
+
+fn main() -> ExitCode {
+    process::keep_secrets_in();
+    let cli = match process::command_line() {
+        Ok(cli) => cli,
+        Err(exit) => return exit.into(),
+    };
+    let render = Render { json: cli.json };
+    match dispatch(&cli.verb, render) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            render.failure(&failure);
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(verb: &Verb, render: Render) -> Result<Exit> {
+    match verb {
+        Verb::Serve(args) => verbs::serve::run(args, render),
+        Verb::Run(args) => verbs::run::run(args, render),
+        Verb::Demo(args) => verbs::demo::run(args, render),
+        Verb::Journal(Journal::Init(args)) => verbs::journal::init::run(args, render),
+        Verb::Journal(Journal::Inspect(args)) => verbs::journal::inspect::run(args, render),
+        Verb::Journal(Journal::Verify(args)) => verbs::journal::verify::run(args, render),
+        Verb::Journal(Journal::Replay(args)) => verbs::journal::replay::run(args, render),
+    }
+}

@@ -1,0 +1,258 @@
+//! The command line: verbs, flags and their help. Owns every name a user types; must never read a file, a key or the
+//! environment.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sealog_seal::StoreId;
+
+/// A durable, encrypted execution journal: runs model requests, writes every fact before anyone sees it, and
+/// replays it byte for byte.
+#[derive(Debug, Parser)]
+#[command(name = "sealog", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = EXIT_CODES)]
+pub struct Cli {
+    /// Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 ok, 1 failed, 2 usage, 4 not found, 10 no journal here, 11 locked, \
+12 wrong key, 13 damaged, 14 newer format, 20 execution failed, 21 outcome unknown, 22 cancelled, 75 try again.";
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run a node: accept executions over HTTP and journal them
+    Serve(Serve),
+    /// Submit one text, print the answer as it streams, exit with the outcome
+    Run(Run),
+    /// See the whole promise in a minute: stream, kill -9, restart, replay
+    Demo(Demo),
+    /// Create, look at, check and replay a journal
+    #[command(subcommand)]
+    Journal(Journal),
+}
+
+/// Where the key comes from; the same for every verb that opens a journal. A key is never a flag's value.
+#[derive(Clone, Debug, Default, Args)]
+#[command(
+    next_help_heading = "Key (default: the key file named after the store id in the configuration directory)"
+)]
+pub struct KeyArgs {
+    /// A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Read the key from this inherited file descriptor
+    #[arg(long, value_name = "N")]
+    pub key_fd: Option<u32>,
+    /// A file whose text is the passphrase
+    #[arg(long, value_name = "FILE")]
+    pub passphrase_file: Option<PathBuf>,
+    /// Ask for the passphrase on the terminal, without echo
+    #[arg(long)]
+    pub prompt: bool,
+}
+
+/// What is accepted as a data directory.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct PlaceArgs {
+    /// Accept a network file system, where locks and syncs may not hold
+    #[arg(long)]
+    pub allow_network_fs: bool,
+}
+
+/// Which journal a writer may find or make.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct ExpectArgs {
+    /// Refuse (exit code 10) instead of creating a journal in an absent or empty directory
+    #[arg(long)]
+    pub no_create: bool,
+    /// The store id that the journal must have; one that is not there is never created (exit code 10)
+    #[arg(long, value_name = "ID", value_parser = store_id)]
+    pub store_id: Option<StoreId>,
+}
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// The journal's directory [default: $XDG_STATE_HOME/sealog, else ~/.local/state/sealog]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Address to listen on; port 0 picks a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4320", value_parser = listen)]
+    pub listen: SocketAddr,
+    /// Listen beyond this machine. The API has no authentication: put a proxy in front
+    #[arg(long)]
+    pub allow_remote: bool,
+    /// Providers and limits (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How long a stop may take until what is still open is dropped
+    #[arg(long, value_name = "MS", default_value_t = 10_000,
+          value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub grace_ms: u64,
+    #[command(flatten)]
+    pub expect: ExpectArgs,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The text to submit; `-` reads it from standard input
+    #[arg(value_name = "TEXT")]
+    pub text: String,
+    /// The node to ask [default: http://127.0.0.1:4320]
+    #[arg(long, value_name = "URL", conflicts_with = "data_dir")]
+    pub url: Option<String>,
+    /// Run in this process on the journal in DIR instead of asking a node
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Providers and limits (TOML); only with --data-dir
+    #[arg(long, value_name = "FILE", requires = "data_dir")]
+    pub config: Option<PathBuf>,
+    /// The same key and request return the same execution
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
+    /// What the model must be able to do
+    #[arg(long, value_name = "NAME", default_value = "text-generation")]
+    pub ability: String,
+    /// The request's `extensions`, a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub extensions: Option<String>,
+    #[command(flatten)]
+    pub expect: ExpectArgs,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Demo {}
+
+#[derive(Debug, Subcommand)]
+pub enum Journal {
+    /// Create a journal
+    Init(Init),
+    /// Summarise a journal: keys, segments, executions
+    Inspect(Inspect),
+    /// Check every byte, tag, link and result
+    Verify(Verify),
+    /// Print one execution's events, offline
+    Replay(Replay),
+}
+
+#[derive(Debug, Args)]
+pub struct Init {
+    /// An absent or empty directory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// The journal's directory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// List every frame
+    #[arg(long)]
+    pub frames: bool,
+    /// Show where the events of one execution stand
+    #[arg(long, value_name = "ID")]
+    pub execution: Option<String>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The journal's directory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The journal's directory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// The execution's id; one that no execution can have is not found either (exit code 4)
+    #[arg(value_name = "EXECUTION_ID")]
+    pub execution: String,
+    /// How to print the events [default: sse, with --json jsonl]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<ReplayFormat>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReplayFormat {
+    /// The bytes of the live stream, without heartbeats
+    Sse,
+    /// One event's JSON text per line
+    Jsonl,
+    /// The text that was put out
+    Text,
+    /// The state after the last event, as `GET /v1/executions/{id}` answers
+    Snapshot,
+}
+
+fn store_id(text: &str) -> Result<StoreId, &'static str> {
+    StoreId::parse(text).ok_or("a store id has 32 hexadecimal digits")
+}
+
+/// A literal address, or `localhost`: other names could mean another machine tomorrow.
+fn listen(text: &str) -> Result<SocketAddr, &'static str> {
+    let literal = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    literal.parse().map_err(|_| "an address looks like 127.0.0.1:4320, [::1]:4320 or localhost:4320")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn listen_takes_literal_addresses_and_localhost() {
+        assert_eq!(listen("localhost:0"), Ok(SocketAddr::from(([127, 0, 0, 1], 0))));
+        assert!(listen("[::1]:4320").is_ok_and(|address| address.is_ipv6()));
+        for text in ["", "4320", "localhost", "example.com:1", "127.0.0.1:65536"] {
+            assert!(listen(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_flag_takes_a_key() {
+        for key in ["--key", "--passphrase"] {
+            let parsed = Cli::try_parse_from(["sealog", "journal", "verify", "d", key, "x"]);
+            assert!(parsed.is_err(), "{key}");
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The configuration file: which providers there are and how much runs at once.
+//!
+//! TOML; what is not known is refused by file, line and key. Must never repeat a value: an operator who pasted a
+//! secret into the wrong place must not find it in a log.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use sealog_disk::real::read_file;
+use sealog_execution::{ModelProvider, Registry};
+use sealog_providers_mock::MockProvider;
+use sealog_providers_openai_chat::{ConfigError, OpenAiChat, OpenAiChatConfig};
+use serde::Deserialize;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use crate::failure::{Failure, Result, shown};
+
+/// Longest configuration file, in bytes.
+const CONFIG_BYTES_MAX: usize = 1024 * 1024;
+/// Most executions that may be configured to run at once.
+const ACTIVE_EXECUTIONS_MAX: i64 = 100_000;
+const NAME_LENGTH_MAX: usize = 256;
+
+const UNSUPPORTED: &str = "unsupported or unsafe field";
+
+/// What the node is made of.
+#[derive(Debug)]
+pub struct NodeConfig {
+    pub max_active_executions: Option<usize>,
+    pub providers: Registry,
+    /// No provider is configured: the mock answers.
+    pub mock_only: bool,
+}
+
+impl NodeConfig {
+    /// Without a file: the mock provider.
+    ///
+    /// # Errors
+    /// None; the type is that of [`NodeConfig::read`].
+    pub fn without_file() -> Result<NodeConfig> {
+        let mut providers = Registry::new();
+        let registered = providers.register(Arc::new(MockProvider::default()));
+        registered.map_err(|error| Failure::usage("config", error.to_string()))?;
+        Ok(NodeConfig { max_active_executions: None, providers, mock_only: true })
+    }
+
+    /// Reads `path`, or stands in for it.
+    ///
+    /// # Errors
+    /// Exit 2, naming file, line and key.
+    pub fn read(path: Option<&Path>) -> Result<NodeConfig> {
+        let Some(path) = path else { return NodeConfig::without_file() };
+        let unreadable = |why: &str| {
+            Failure::usage("config", format!("{}: {why}", shown(path)))
+                .next("name a configuration file (TOML)")
+        };
+        let content = read_file(path, CONFIG_BYTES_MAX)
+            .map_err(|error| unreadable("cannot be read, or is too long").because(error))?;
+        let text = String::from_utf8(content.bytes).map_err(|_| unreadable("is not UTF-8 text"))?;
+        parse(&text).map_err(|refused| {
+            let Refused { at, key, why } = refused;
+            let line = at.map(|at| text[..at].matches('\n').count() + 1);
+            let mut what = shown(path);
+            what += &line.map(|line| format!(":{line}")).unwrap_or_default();
+            what += &key.map(|key| format!(": {key}")).unwrap_or_default();
+            Failure::usage("config", format!("{what}: {why}"))
+                .next("correct the file; the operator guide lists every member")
+        })
+    }
+}
+
+/// Why a file was refused: the byte where, the key, and words without a value.
+#[derive(Debug, PartialEq)]
+struct Refused {
+    at: Option<usize>,
+    key: Option<String>,
+    why: String,
+}
+
+impl Refused {
+    fn new(span: Range<usize>, key: &str, why: impl Into<String>) -> Refused {
+        Refused { at: Some(span.start), key: Some(printable(key)), why: why.into() }
+    }
+}
+
+/// A key as it may be printed: somebody may have put a value in its place.
+fn printable(key: &str) -> String {
+    const KEY_LENGTH_MAX: usize = 40;
+    let plain = key.len() <= KEY_LENGTH_MAX
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    if plain { key.to_owned() } else { "a key that is not printed".to_owned() }
+}
+
+/// What a member holds.
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    Texts,
+    Integer,
+    Boolean,
+    Table(Members),
+}
+
+type Members = &'static [(&'static str, Kind)];
+
+const MOCK: Members =
+    &[("type", Kind::Text), ("id", Kind::Text), ("model", Kind::Text), ("abilities", Kind::Texts)];
+
+const OPENAI_CHAT: Members = &[
+    ("type", Kind::Text),
+    ("id", Kind::Text),
+    ("model", Kind::Text),
+    ("abilities", Kind::Texts),
+    ("base_url", Kind::Text),
+    ("api_key_env", Kind::Text),
+    ("api_key_file", Kind::Text),
+    ("max_tokens", Kind::Integer),
+    ("capabilities", Kind::Table(CAPABILITIES)),
+];
+
+const CAPABILITIES: Members =
+    &[("input_modalities", Kind::Texts), ("output_modalities", Kind::Texts), ("tools", Kind::Boolean)];
+
+fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
+    // The parser's own message shows the line that it did not like.
+    let document = DeTable::parse(text).map_err(|error| Refused {
+        at: error.span().map(|span| span.start),
+        key: None,
+        why: "not valid TOML".to_owned(),
+    })?;
+    let mut max_active_executions = None;
+    let mut providers = None;
+    for (key, value) in document.get_ref() {
+        match key.get_ref().as_ref() {
+            "max_active_executions" => max_active_executions = Some(active_executions(key.span(), value)?),
+            "providers" => providers = Some(registry(key.span(), value)?),
+            other => return Err(Refused::new(key.span(), other, UNSUPPORTED)),
+        }
+    }
+    let without =
+        || NodeConfig::without_file().map_err(|failure| Refused { at: None, key: None, why: failure.what });
+    let mock_only = providers.is_none();
+    let providers = match providers {
+        Some(providers) => providers,
+        None => without()?.providers,
+    };
+    Ok(NodeConfig { max_active_executions, providers, mock_only })
+}
+
+fn active_executions(
+    span: Range<usize>,
+    value: &Spanned<DeValue<'_>>,
+) -> std::result::Result<usize, Refused> {
+    let count = integer(value.get_ref()).filter(|count| (1..=ACTIVE_EXECUTIONS_MAX).contains(count));
+    count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| {
+        Refused::new(span, "max_active_executions", format!("an integer from 1 to {ACTIVE_EXECUTIONS_MAX}"))
+    })
+}
+
+fn integer(value: &DeValue<'_>) -> Option<i64> {
+    let integer = value.as_integer()?;
+    i64::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok()
+}
+
+fn registry(span: Range<usize>, value: &Spanned<DeValue<'_>>) -> std::result::Result<Registry, Refused> {
+    let list = value.get_ref().as_array().ok_or_else(|| {
+        Refused::new(span.clone(), "providers", "a list of tables, each opened by [[providers]]")
+    })?;
+    if list.iter().next().is_none() {
+        return Err(Refused::new(span, "providers", "at least one provider"));
+    }
+    let mut registry = Registry::new();
+    for entry in list {
+        let provider = provider(entry)?;
+        registry
+            .register(provider)
+            .map_err(|error| Refused::new(entry.span(), "providers.id", error.to_string()))?;
+    }
+    Ok(registry)
+}
+
+fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Arc<dyn ModelProvider>, Refused> {
+    let table = entry
+        .get_ref()
+        .as_table()
+        .ok_or_else(|| Refused::new(entry.span(), "providers", "a table, opened by [[providers]]"))?;
+    let kind = table.iter().find(|(key, _)| key.get_ref().as_ref() == "type");
+    let (kind_span, kind) = match kind {
+        Some((key, value)) => (key.span(), value.get_ref().as_str().unwrap_or_default()),
+        None => return Err(Refused::new(entry.span(), "providers.type", "mock or openai-chat")),
+    };
+    match kind {
+        "mock" => {
+            let values = members(table, MOCK, "providers.")?;
+            mock(&values).map_err(|(key, why)| at_member(entry, table, key, why))
+        }
+        "openai-chat" => {
+            let values = members(table, OPENAI_CHAT, "providers.")?;
+            openai_chat(values).map_err(|(key, why)| at_member(entry, table, key, &why))
+        }
+        _ => Err(Refused::new(kind_span, "providers.type", "mock or openai-chat")),
+    }
+}
+
+fn at_member(entry: &Spanned<DeValue<'_>>, table: &DeTable<'_>, key: &str, why: &str) -> Refused {
+    let member = table.iter().find(|(found, _)| found.get_ref().as_ref() == key);
+    let span = member.map_or(entry.span(), |(found, _)| found.span());
+    Refused::new(span, &format!("providers.{key}"), why)
+}
+
+/// The members of a table as plain values; each must be known and of its kind.
+fn members(table: &DeTable<'_>, known: Members, prefix: &str) -> std::result::Result<Table, Refused> {
+    let mut values = Table::new();
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        let shown = format!("{prefix}{name}");
+        let Some((_, kind)) = known.iter().find(|(known, _)| *known == name) else {
+            return Err(Refused::new(key.span(), &shown, UNSUPPORTED));
+        };
+        let plain = plain(value.get_ref(), *kind, &shown)?
+            .ok_or_else(|| Refused::new(key.span(), &shown, kind.words()))?;
+        values.insert(name.to_owned(), plain);
+    }
+    Ok(values)
+}
+
+impl Kind {
+    fn words(self) -> &'static str {
+        match self {
+            Kind::Text => "a text",
+            Kind::Texts => "a list of texts",
+            Kind::Integer => "an integer",
+            Kind::Boolean => "true or false",
+            Kind::Table(_) => "a table",
+        }
+    }
+}
+
+/// `None`: the value is of another kind.
+fn plain(value: &DeValue<'_>, kind: Kind, shown: &str) -> std::result::Result<Option<Value>, Refused> {
+    Ok(match kind {
+        Kind::Text => value.as_str().map(|text| Value::String(text.to_owned())),
+        Kind::Integer => integer(value).map(Value::Integer),
+        Kind::Boolean => value.as_bool().map(Value::Boolean),
+        Kind::Texts => value.as_array().and_then(|list| {
+            let texts = list.iter().map(|text| text.get_ref().as_str().map(|text| text.to_owned().into()));
+            texts.collect::<Option<Vec<Value>>>().map(Value::Array)
+        }),
+        Kind::Table(known) => match value.as_table() {
+            Some(table) => Some(Value::Table(members(table, known, &format!("{shown}."))?)),
+            None => None,
+        },
+    })
+}
+
+/// A provider, or the member that is wrong and why.
+type Made<'a, W> = std::result::Result<Arc<dyn ModelProvider>, (&'a str, W)>;
+
+fn mock(values: &Table) -> Made<'static, &'static str> {
+    let name = |key: &'static str, default: &str| match values.get(key).and_then(Value::as_str) {
+        None => Ok(default.to_owned()),
+        Some(text) if is_name(text) => Ok(text.to_owned()),
+        Some(_) => Err((key, "1 to 256 characters")),
+    };
+    let default = MockProvider::default();
+    let (id, model) = (name("id", default.id())?, name("model", "model-alpha")?);
+    let abilities = match values.get("abilities").and_then(Value::as_array) {
+        None => vec!["text-generation".to_owned()],
+        Some(list) => list.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+    };
+    let different = (1..abilities.len()).all(|at| !abilities[..at].contains(&abilities[at]));
+    if abilities.is_empty() || !different || !abilities.iter().all(|ability| is_name(ability)) {
+        return Err(("abilities", "a list of different names of 1 to 256 characters"));
+    }
+    Ok(Arc::new(MockProvider::new(id, model, abilities)))
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=NAME_LENGTH_MAX).contains(&text.chars().count())
+}
+
+fn openai_chat(mut values: Table) -> Made<'static, String> {
+    values.remove("type");
+    for required in ["model", "base_url"] {
+        if !values.contains_key(required) {
+            return Err((required, "must be there".to_owned()));
+        }
+    }
+    // Every kind was checked; what is left is a number out of its type's range.
+    let config = OpenAiChatConfig::deserialize(Value::Table(values))
+        .map_err(|_| ("max_tokens", "an integer from 1 on".to_owned()))?;
+    match OpenAiChat::new(config) {
+        Ok(provider) => Ok(Arc::new(provider)),
+        Err(error) => Err((member_of(&error), words_of(&error))),
+    }
+}
+
+fn member_of(error: &ConfigError) -> &'static str {
+    match error {
+        ConfigError::Id => "id",
+        ConfigError::Model => "model",
+        ConfigError::Abilities => "abilities",
+        ConfigError::BaseUrl(_) | ConfigError::Client(_) => "base_url",
+        ConfigError::ApiKeyEnv | ConfigError::TwoKeys => "api_key_env",
+        ConfigError::ApiKeyFile => "api_key_file",
+        ConfigError::MaxTokens => "max_tokens",
+        ConfigError::InputModalities | ConfigError::OutputModalities => "capabilities",
+    }
+}
+
+fn words_of(error: &ConfigError) -> String {
+    match error {
+        // Where a secret would travel in the clear or to somebody else.
+        ConfigError::BaseUrl(_) => format!("{UNSUPPORTED}: {error}"),
+        ConfigError::Id
+        | ConfigError::Model
+        | ConfigError::Abilities
+        | ConfigError::ApiKeyEnv
+        | ConfigError::ApiKeyFile
+        | ConfigError::TwoKeys
+        | ConfigError::MaxTokens
+        | ConfigError::InputModalities
+        | ConfigError::OutputModalities
+        | ConfigError::Client(_) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+use super::*;
+
+const SECRET: &str = "sk-hunter2";
+
+#[track_caller]
+fn providers(text: &str) -> Vec<String> {
+    let config = parse(text).unwrap();
+    config.providers.providers().iter().map(|provider| provider.id().to_owned()).collect()
+}
+
+/// Line and key of the refusal, and that no value is in it.
+#[track_caller]
+fn refused(text: &str, line: usize, key: &str, why: &str) {
+    let refused = parse(text).unwrap_err();
+    let found = refused.at.map(|at| text[..at].matches('\n').count() + 1);
+    assert_eq!(found, Some(line), "{refused:?}");
+    assert_eq!(refused.key.as_deref(), (!key.is_empty()).then_some(key));
+    assert!(refused.why.contains(why), "{refused:?}");
+    assert!(!format!("{refused:?}").contains("hunter2"), "{refused:?}");
+}
+
+#[test]
+fn without_providers_the_mock_answers() {
+    for text in ["", "max_active_executions = 3"] {
+        assert_eq!(providers(text), ["provider-mock"]);
+        assert!(parse(text).unwrap().mock_only);
+    }
+    assert_eq!(parse("max_active_executions = 1_000").unwrap().max_active_executions, Some(1000));
+}
+
+#[test]
+fn the_whole_form_is_read() {
+    let text = r#"
+max_active_executions = 2
+
+[[providers]]
+type = "mock"
+id = "a"
+model = "m"
+abilities = ["x", "y"]
+
+[[providers]]
+type = "openai-chat"
+id = "b"
+model = "m"
+abilities = ["text-generation"]
+base_url = "http://127.0.0.1:4330/v1"
+api_key_env = "SOME_KEY"
+max_tokens = 9
+
+[providers.capabilities]
+input_modalities = ["text", "image"]
+output_modalities = ["text"]
+tools = true
+"#;
+    assert_eq!(providers(text), ["a", "b"]);
+    let manifest = parse(text).unwrap().providers.providers()[0].manifest().unwrap();
+    assert_eq!(manifest.models[0].abilities, ["x", "y"]);
+}
+
+#[test]
+fn unknown_members_are_refused_by_line_and_key() {
+    refused("a = 1", 1, "a", UNSUPPORTED);
+    refused("\n[event_store]\ntype = 'file'", 2, "event_store", UNSUPPORTED);
+    refused("[[providers]]\ntype = 'mock'\nbase_url = 'x'", 3, "providers.base_url", UNSUPPORTED);
+    let chat = "[[providers]]\ntype = 'openai-chat'\nmodel = 'm'\nbase_url = 'https://h/v1'\n";
+    refused(&format!("{chat}api_key = '{SECRET}'"), 5, "providers.api_key", UNSUPPORTED);
+    refused(&format!("{chat}headers = {{ a = '{SECRET}' }}"), 5, "providers.headers", UNSUPPORTED);
+    let inner = format!("{chat}[providers.capabilities]\nstream = true");
+    refused(&inner, 6, "providers.capabilities.stream", UNSUPPORTED);
+    refused(&format!("'{SECRET} x' = 1"), 1, "a key that is not printed", UNSUPPORTED);
+}
+
+#[test]
+fn unsafe_addresses_are_refused() {
+    for url in ["http://example.com/v1", "https://u:hunter2@h/v1", "ftp://h", "https://h/v1?k=hunter2"] {
+        let text = format!("[[providers]]\ntype = 'openai-chat'\nmodel = 'm'\nbase_url = '{url}'");
+        refused(&text, 4, "providers.base_url", UNSUPPORTED);
+    }
+}
+
+#[test]
+fn values_of_another_kind_are_refused_without_being_repeated() {
+    refused("max_active_executions = 0", 1, "max_active_executions", "integer");
+    refused(&format!("max_active_executions = '{SECRET}'"), 1, "max_active_executions", "integer");
+    refused("providers = 1", 1, "providers", "list");
+    refused("providers = []", 1, "providers", "at least one");
+    refused("providers = [1]", 1, "providers", "table");
+    refused("[[providers]]\nid = 'x'", 1, "providers.type", "mock or openai-chat");
+    refused(&format!("[[providers]]\ntype = '{SECRET}'"), 2, "providers.type", "mock or openai-chat");
+    refused("[[providers]]\ntype = 'mock'\nid = 3", 3, "providers.id", "text");
+    refused("[[providers]]\ntype = 'mock'\nid = ''", 3, "providers.id", "1 to 256");
+    refused("[[providers]]\ntype = 'mock'\nabilities = []", 3, "providers.abilities", "different names");
+    refused("[[providers]]\ntype = 'mock'\nabilities = ['a', 1]", 3, "providers.abilities", "list of texts");
+    refused("[[providers]]\ntype = 'openai-chat'\nbase_url = 'https://h'", 1, "providers.model", "must be");
+    let chat = "[[providers]]\ntype = 'openai-chat'\nmodel = 'm'\nbase_url = 'https://h/v1'\n";
+    refused(&format!("{chat}max_tokens = -1"), 5, "providers.max_tokens", "integer");
+    refused(&format!("{chat}max_tokens = 0"), 5, "providers.max_tokens", "at least 1");
+    refused(&format!("{chat}api_key_env = '{SECRET}'"), 5, "providers.api_key_env", "environment variable");
+    refused(&format!("{chat}api_key_file = '{SECRET}'"), 5, "providers.api_key_file", "absolute");
+    let two = "[[providers]]\ntype = 'mock'\n[[providers]]\ntype = 'mock'";
+    refused(two, 3, "providers.id", "already registered");
+}
+
+#[test]
+fn what_is_not_toml_is_refused_by_its_line_alone() {
+    refused(&format!("a = 1\nb = {SECRET}\n"), 2, "", "not valid TOML");
+    refused("a = 1\na = 2\n", 2, "", "not valid TOML");
+}

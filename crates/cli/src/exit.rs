@@ -1,0 +1,142 @@
+//! The exit codes, and which one a failure of the layers below gets. Owns the numbers; they are never reused and
+//! never given another meaning. Must never look at an error's text.
+
+use std::process::ExitCode;
+
+use sealog_disk::{DiskError, ErrorKind};
+use sealog_journal::JournalError;
+
+/// How a verb ended. Scripts rely on the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Success,
+    Failed,
+    Usage,
+    NotFound,
+    NoJournal,
+    Locked,
+    WrongKey,
+    Damaged,
+    NewerFormat,
+    ExecutionFailed,
+    OutcomeUnknown,
+    Cancelled,
+    TryAgain,
+}
+
+impl Exit {
+    pub const fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::NotFound => 4,
+            Exit::NoJournal => 10,
+            Exit::Locked => 11,
+            Exit::WrongKey => 12,
+            Exit::Damaged => 13,
+            Exit::NewerFormat => 14,
+            Exit::ExecutionFailed => 20,
+            Exit::OutcomeUnknown => 21,
+            Exit::Cancelled => 22,
+            Exit::TryAgain => 75,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// The exit code of a refused journal and the stable word for it.
+pub fn of_journal(error: &JournalError) -> (Exit, &'static str) {
+    match error {
+        JournalError::NoJournal => (Exit::NoJournal, "no_journal"),
+        JournalError::JournalElsewhere => (Exit::NoJournal, "journal_elsewhere"),
+        JournalError::Locked { .. } => (Exit::Locked, "locked"),
+        JournalError::WrongKey => (Exit::WrongKey, "wrong_key"),
+        JournalError::KeyringDamaged => (Exit::Damaged, "keyring_damaged"),
+        JournalError::Missing { .. } => (Exit::Damaged, "file_missing"),
+        JournalError::Corrupt { .. } | JournalError::CorruptFile { .. } => (Exit::Damaged, "damaged"),
+        JournalError::WrongStore => (Exit::Damaged, "wrong_store"),
+        JournalError::NewerFormat { .. } => (Exit::NewerFormat, "newer_format"),
+        JournalError::Poisoned { .. } => (Exit::TryAgain, "writer_stopped"),
+        JournalError::Full => (Exit::TryAgain, "full"),
+        JournalError::OutOfMemory => (Exit::TryAgain, "out_of_memory"),
+        JournalError::NoRandomness => (Exit::TryAgain, "no_randomness"),
+        JournalError::Closed => (Exit::Failed, "closed"),
+        JournalError::Misuse(_) => (Exit::Failed, "internal"),
+        JournalError::AlreadyExists => (Exit::Failed, "already_exists"),
+        JournalError::Disk(error) => of_disk(error),
+    }
+}
+
+/// The exit code of a failed storage call and the stable word for it.
+pub fn of_disk(error: &DiskError) -> (Exit, &'static str) {
+    match error.kind {
+        ErrorKind::NotFound => (Exit::NoJournal, "no_journal"),
+        ErrorKind::Contended => (Exit::Locked, "locked"),
+        ErrorKind::Full => (Exit::TryAgain, "disk_full"),
+        ErrorKind::Descriptors => (Exit::TryAgain, "too_many_files"),
+        ErrorKind::Io => (Exit::TryAgain, "storage_failed"),
+        ErrorKind::Interrupted => (Exit::TryAgain, "storage_interrupted"),
+        ErrorKind::ReadOnly => (Exit::Failed, "read_only"),
+        ErrorKind::PermissionDenied => (Exit::Failed, "permission_denied"),
+        ErrorKind::Unsafe => (Exit::Failed, "unsafe_directory"),
+        ErrorKind::AlreadyExists | ErrorKind::Unsupported | ErrorKind::ShortRead => {
+            (Exit::Failed, "storage_refused")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sealog_disk::Operation;
+    use sealog_journal::Place;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(error: JournalError, code: u8, word: &str) {
+        let (exit, found) = of_journal(&error);
+        assert_eq!((exit.code(), found), (code, word), "{error:?}");
+    }
+
+    #[test]
+    fn every_refusal_of_a_journal_has_its_code() {
+        check(JournalError::NoJournal, 10, "no_journal");
+        check(JournalError::JournalElsewhere, 10, "journal_elsewhere");
+        check(JournalError::Locked { holder: None }, 11, "locked");
+        check(JournalError::WrongKey, 12, "wrong_key");
+        check(JournalError::KeyringDamaged, 13, "keyring_damaged");
+        check(JournalError::Missing { file: "store".into() }, 13, "file_missing");
+        check(JournalError::Corrupt { place: Place::default(), row: 8, what: "" }, 13, "damaged");
+        check(JournalError::CorruptFile { file: "store".into(), what: "" }, 13, "damaged");
+        check(JournalError::WrongStore, 13, "wrong_store");
+        check(JournalError::NewerFormat { file: "store".into(), version: 2 }, 14, "newer_format");
+        check(JournalError::Poisoned { cause: "" }, 75, "writer_stopped");
+        check(JournalError::Full, 75, "full");
+        check(JournalError::Disk(DiskError::new(Operation::Sync, ErrorKind::Io, None)), 75, "storage_failed");
+        check(
+            JournalError::Disk(DiskError::new(Operation::Open, ErrorKind::NotFound, None)),
+            10,
+            "no_journal",
+        );
+        check(JournalError::AlreadyExists, 1, "already_exists");
+    }
+
+    #[test]
+    fn what_is_temporary_says_try_again() {
+        for error in [JournalError::Full, JournalError::Poisoned { cause: "" }] {
+            assert!(error.is_temporary());
+            assert_eq!(of_journal(&error).0, Exit::TryAgain);
+        }
+        for kind in [ErrorKind::Full, ErrorKind::Descriptors, ErrorKind::Io] {
+            let error = JournalError::Disk(DiskError::new(Operation::Write, kind, None));
+            assert!(error.is_temporary());
+            assert_eq!(of_journal(&error).0, Exit::TryAgain);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A failure as the command line reports it: a stable code word, what happened, what is safe, the next command.
+//!
+//! Must never hold a key, a passphrase, a request or a byte of a record.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use sealog_disk::DiskError;
+use sealog_journal::{JournalError, Place};
+use serde::Serialize;
+
+use crate::exit::{self, Exit};
+
+/// Why a verb gave up.
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    /// A stable word for scripts.
+    pub code: &'static str,
+    pub what: String,
+    /// What the failure did not touch, or what may have happened all the same.
+    pub safe: &'static str,
+    /// The command or action that comes next.
+    pub next: String,
+    /// Where in the journal, with the row of the recovery table.
+    pub place: Option<Box<(Place, u8)>>,
+    /// What lies below, outermost first; printed once.
+    pub cause: Option<anyhow::Error>,
+}
+
+pub type Result<T> = std::result::Result<T, Failure>;
+
+pub const NOTHING_CHANGED: &str = "nothing was changed";
+
+impl Failure {
+    pub fn new(exit: Exit, code: &'static str, what: impl Into<String>) -> Failure {
+        Failure {
+            exit,
+            code,
+            what: what.into(),
+            safe: NOTHING_CHANGED,
+            next: "sealog help".into(),
+            place: None,
+            cause: None,
+        }
+    }
+
+    /// The command line, the environment or a file named there is not as it must be.
+    pub fn usage(code: &'static str, what: impl Into<String>) -> Failure {
+        Failure::new(Exit::Usage, code, what)
+    }
+
+    #[must_use]
+    pub fn next(mut self, next: impl Into<String>) -> Failure {
+        self.next = next.into();
+        self
+    }
+
+    #[must_use]
+    pub fn safe(mut self, safe: &'static str) -> Failure {
+        self.safe = safe;
+        self
+    }
+
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<anyhow::Error>) -> Failure {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// What opening or reading the journal in `dir` said.
+    pub fn journal(error: JournalError, dir: &Path) -> Failure {
+        let (exit, code) = exit::of_journal(&error);
+        let place = match &error {
+            JournalError::Corrupt { place, row, .. } => Some(Box::new((*place, *row))),
+            _ => None,
+        };
+        let what = match &error {
+            JournalError::Locked { holder: Some(holder) } => format!("{error} ({holder})"),
+            JournalError::Disk(disk) => disk_text(disk),
+            other => other.to_string(),
+        };
+        let (safe, next) = advice(exit, code, &shown(dir));
+        Failure { place, ..Failure::new(exit, code, what).safe(safe).next(next) }
+    }
+
+    /// What the data directory `dir` itself said.
+    pub fn directory(error: DiskError, dir: &Path) -> Failure {
+        Failure::journal(JournalError::Disk(error), dir)
+    }
+
+    /// One JSON object on one line: `{"error": {...}}`.
+    pub fn json(&self) -> String {
+        let body = Body {
+            code: self.code,
+            exit_code: self.exit.code(),
+            message: &self.what,
+            safe: self.safe,
+            next: &self.next,
+            place: self.place.as_deref().map(|(place, row)| PlaceBody::new(place, *row)),
+            causes: self.causes(),
+        };
+        serde_json::to_string(&Envelope { error: body })
+            .unwrap_or_else(|_| format!("{{\"error\":{{\"code\":\"{}\"}}}}", self.code))
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = format!("sealog: {}: {}\n", self.code, self.what);
+        for cause in self.causes() {
+            let _ = writeln!(text, "  because: {cause}");
+        }
+        let _ = writeln!(text, "  safe: {}\n  next: {}", self.safe, self.next);
+        text
+    }
+
+    fn causes(&self) -> Vec<String> {
+        let chain = self.cause.iter().flat_map(|cause| cause.chain()).map(ToString::to_string);
+        // Each level once: the outermost is often what was said already.
+        chain.filter(|cause| *cause != self.what).collect()
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Body<'a>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    code: &'a str,
+    exit_code: u8,
+    message: &'a str,
+    safe: &'a str,
+    next: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<PlaceBody>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<String>,
+}
+
+/// A place as every `--json` output shows it.
+#[derive(Serialize)]
+pub struct PlaceBody {
+    segment: u64,
+    offset: u64,
+    sequence: u64,
+    row: u8,
+}
+
+impl PlaceBody {
+    pub fn new(place: &Place, row: u8) -> PlaceBody {
+        PlaceBody { segment: place.segment, offset: place.offset, sequence: place.sequence, row }
+    }
+}
+
+fn disk_text(error: &DiskError) -> String {
+    let mut text = error.to_string();
+    if let Some(detail) = error.detail {
+        let _ = write!(text, ": {detail}");
+    }
+    if let Some(errno) = error.errno {
+        let _ = write!(text, ": {}", std::io::Error::from_raw_os_error(errno));
+    }
+    text
+}
+
+/// What is safe and what comes next, for everything a journal can say.
+fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
+    match exit {
+        Exit::NoJournal if code == "journal_elsewhere" => (
+            "nothing was created: an empty directory must not become a new journal beside the old key",
+            format!("mount or restore the volume that belongs at {dir}, then run the same command again"),
+        ),
+        Exit::NoJournal => (NOTHING_CHANGED, format!("sealog journal init {dir}")),
+        Exit::Locked => (
+            "the other process keeps the journal; nothing was changed",
+            format!("stop the node that uses it, or look without stopping it: sealog journal inspect {dir}"),
+        ),
+        Exit::WrongKey => (
+            "the journal is as it was; only the key did not fit",
+            format!("sealog journal inspect {dir} --key-file FILE (the key file of this journal)"),
+        ),
+        Exit::Damaged => (
+            "no byte on disk was changed; everything that still reads can be exported",
+            format!("sealog journal verify {dir}; copy the directory before anything else"),
+        ),
+        Exit::NewerFormat => (NOTHING_CHANGED, "use the release of sealog that wrote this journal".into()),
+        Exit::TryAgain => (
+            "everything acknowledged before is durable",
+            "free space, descriptors or memory, check the disk, then run the same command again".into(),
+        ),
+        Exit::Failed if code == "unsafe_directory" => {
+            (NOTHING_CHANGED, format!("a directory of your own, on a local disk: chmod 700 {dir}"))
+        }
+        Exit::Failed if code == "already_exists" => {
+            ("the journal that is there was not touched", format!("sealog journal inspect {dir}"))
+        }
+        Exit::Failed => (NOTHING_CHANGED, format!("check who owns {dir} and how it is mounted")),
+        Exit::Success
+        | Exit::Usage
+        | Exit::NotFound
+        | Exit::ExecutionFailed
+        | Exit::OutcomeUnknown
+        | Exit::Cancelled => (NOTHING_CHANGED, "sealog help".into()),
+    }
+}
+
+/// A path as it can be pasted into a shell.
+pub fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.into_owned();
+    }
+    let clean: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    format!("'{}'", clean.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_four_things_in_both_forms() {
+        let failure = Failure::journal(JournalError::WrongKey, Path::new("/data/my journal"));
+        let text = failure.text();
+        assert!(text.starts_with("sealog: wrong_key: no key given here opens this journal\n"), "{text}");
+        assert!(text.contains("\n  safe: ") && text.contains("\n  next: sealog journal inspect '/data/my "));
+        let json: serde_json::Value = serde_json::from_str(&failure.json()).unwrap();
+        assert_eq!(json["error"]["code"], "wrong_key");
+        assert_eq!(json["error"]["exit_code"], 12);
+        assert!(json["error"]["safe"].is_string() && json["error"]["next"].is_string());
+        assert!(json["error"].get("place").is_none());
+    }
+
+    #[test]
+    fn damage_names_its_place() {
+        let place = Place { segment: 2, frame: 1, offset: 8288, sequence: 17 };
+        let error = JournalError::Corrupt { place, row: 8, what: "a frame does not read back" };
+        let failure = Failure::journal(error, Path::new("d"));
+        assert!(failure.what.contains("segment 2, offset 8288, sequence 17"), "{}", failure.what);
+        let json: serde_json::Value = serde_json::from_str(&failure.json()).unwrap();
+        assert_eq!(json["error"]["place"]["offset"], 8288);
+        assert_eq!(json["error"]["place"]["row"], 8);
+    }
+
+    #[test]
+    fn paths_can_be_pasted() {
+        assert_eq!(shown(Path::new("/a/b-c_1.key")), "/a/b-c_1.key");
+        assert_eq!(shown(Path::new("a b")), "'a b'");
+        assert_eq!(shown(Path::new("it's")), "'it'\\''s'");
+        assert_eq!(shown(Path::new("x\x1b[2J")), "'x\u{fffd}[2J'");
+    }
+}

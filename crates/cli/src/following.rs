@@ -1,0 +1,155 @@
+//! One execution's events as `run` and `demo` follow them, wherever they come from.
+//!
+//! Owns what an event's JSON text means for the exit code. Reads only the members it needs.
+
+use sealog_client::{ClientError, Follow};
+use sealog_engine::store::{StoreError, Watch};
+use serde::Deserialize;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+
+/// Where events come from.
+pub enum Source {
+    Node(Box<Follow>),
+    Journal(Box<dyn Watch>),
+}
+
+impl Source {
+    /// The next event's JSON text; `None` behind the terminal one.
+    ///
+    /// # Errors
+    /// Exit 75: the events cannot be followed any further now.
+    pub async fn next(&mut self) -> Result<Option<String>> {
+        match self {
+            Source::Node(follow) => {
+                let event = follow.next().await.map_err(follow_failed)?;
+                Ok(event.map(|event| event.data))
+            }
+            Source::Journal(watch) => match watch.next().await {
+                None => Ok(None),
+                Some(Ok(event)) => Ok(Some(event.data.clone())),
+                Some(Err(error)) => Err(watch_failed(error)),
+            },
+        }
+    }
+}
+
+fn follow_failed(error: ClientError) -> Failure {
+    Failure::new(Exit::TryAgain, "stream_broken", error.to_string())
+        .safe("the execution goes on in the node; its events are durable")
+        .next("follow it again: curl -N http://HOST:PORT/v1/executions/ID/events")
+        .because(error)
+}
+
+fn watch_failed(error: StoreError) -> Failure {
+    Failure::new(Exit::TryAgain, "writer_stopped", error.to_string())
+        .safe("everything acknowledged before is durable")
+        .next("check the disk, then run the same command again")
+}
+
+/// The members of an event that a follower looks at.
+#[derive(Debug, Deserialize)]
+pub struct Event {
+    #[serde(rename = "type")]
+    pub type_name: String,
+    pub status: String,
+    pub delta: Option<String>,
+    pub result: Option<Box<serde_json::value::RawValue>>,
+    pub error: Option<EventError>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct EventError {
+    pub code: String,
+    pub message: String,
+    pub retryable: bool,
+    pub outcome: Option<String>,
+}
+
+impl Event {
+    /// # Errors
+    /// Exit 1: this is no event.
+    pub fn parse(json: &str) -> Result<Event> {
+        serde_json::from_str(json)
+            .map_err(|_| Failure::new(Exit::Failed, "protocol", "the node sent something that is no event"))
+    }
+
+    /// The text that an `output.delta` adds. (Arguments of tool calls come in deltas too.)
+    pub fn text(&self) -> Option<&str> {
+        self.delta.as_deref().filter(|_| self.type_name == "output.delta")
+    }
+
+    /// How a terminal event ends the verb; `None` for any other event.
+    pub fn outcome(&self) -> Option<Result<Exit>> {
+        match (self.type_name.as_str(), &self.error) {
+            ("execution.completed", _) => Some(Ok(Exit::Success)),
+            ("execution.failed", Some(error)) => Some(Err(error.failure(&self.status))),
+            ("execution.failed", None) => {
+                Some(Err(Failure::new(Exit::ExecutionFailed, "execution_failed", "the execution failed")))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl EventError {
+    fn failure(&self, status: &str) -> Failure {
+        let what = format!("{}: {}", self.code, self.message);
+        if status == "cancelled" {
+            return Failure::new(Exit::Cancelled, "execution_cancelled", what)
+                .safe("the journal holds everything up to the cancellation")
+                .next("run it again under another idempotency key");
+        }
+        if self.outcome.as_deref() == Some("unknown") {
+            return Failure::new(Exit::OutcomeUnknown, "outcome_unknown", what)
+                .safe("nothing was sent again; the provider may have done the work")
+                .next("look at the provider's side, then decide whether to run it again under another key");
+        }
+        let next = match self.retryable {
+            true => "the same request may succeed later",
+            false => "change the request, the configuration or the provider; the same request fails again",
+        };
+        Failure::new(Exit::ExecutionFailed, "execution_failed", what)
+            .safe("the failure is in the journal; nothing is retried on its own")
+            .next(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, exit: u8, code: &str) {
+        let outcome = Event::parse(json).unwrap().outcome().unwrap();
+        match outcome {
+            Ok(found) => assert_eq!((found.code(), ""), (exit, code)),
+            Err(failure) => assert_eq!((failure.exit.code(), failure.code), (exit, code)),
+        }
+    }
+
+    #[test]
+    fn terminal_events_have_their_exit_codes() {
+        check(r#"{"type":"execution.completed","status":"succeeded","sequence":7}"#, 0, "");
+        let failed = |status: &str, rest: &str| {
+            format!(
+                r#"{{"type":"execution.failed","status":"{status}","sequence":2,
+                "error":{{"code":"internal_error","message":"m","retryable":false{rest}}}}}"#
+            )
+        };
+        check(&failed("failed", ""), 20, "execution_failed");
+        check(&failed("failed", r#","outcome":"not_dispatched""#), 20, "execution_failed");
+        check(&failed("failed", r#","outcome":"unknown""#), 21, "outcome_unknown");
+        check(&failed("cancelled", ""), 22, "execution_cancelled");
+    }
+
+    #[test]
+    fn only_text_deltas_are_text() {
+        let text = r#"{"type":"output.delta","status":"running","sequence":3,"output_index":0,"delta":"a"}"#;
+        assert_eq!(Event::parse(text).unwrap().text(), Some("a"));
+        assert!(Event::parse(text).unwrap().outcome().is_none());
+        let call = text.replace("output.delta", "tool.call.arguments.delta");
+        assert_eq!(Event::parse(&call).unwrap().text(), None);
+    }
+}

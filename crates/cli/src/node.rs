@@ -1,0 +1,138 @@
+//! The composition root: the journal store on the real disk, the providers, and the engine over both.
+//!
+//! Owns the order of opening and closing, and what a start reports. Must never bind a port.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sealog_disk::real::{RealClock, RealEntropy};
+use sealog_engine::store::journal::{JournalStore, OpenError, Opened};
+use sealog_engine::store::{EventStore, StoreError, StoreLimits};
+use sealog_engine::{Engine, EngineOptions};
+use sealog_events::Outcome;
+
+use crate::config::NodeConfig;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result, shown};
+use crate::opening::Ready;
+use crate::render::Render;
+use crate::report::TailBody;
+
+/// An engine over an open journal.
+#[derive(Debug)]
+pub struct Node {
+    pub engine: Engine,
+    store: Arc<JournalStore>,
+}
+
+impl Node {
+    /// Recovers the journal and starts the engine on it; blocks until that is done. Inside a tokio runtime.
+    ///
+    /// # Errors
+    /// What the journal says; nothing runs then.
+    pub fn open(
+        ready: &Ready,
+        config: NodeConfig,
+        dir: &Path,
+        grace_ms: u64,
+        render: Render,
+    ) -> Result<Node> {
+        tell_made(ready, dir, render);
+        let (store, opened) =
+            JournalStore::open(&ready.config, StoreLimits::NODE).map_err(|error| open_failure(error, dir))?;
+        tell_recovery(&opened, render);
+        if config.mock_only {
+            render.note("no provider is configured: the mock provider answers");
+        }
+        let defaults = EngineOptions::default();
+        let active = config.max_active_executions.unwrap_or(defaults.max_active_executions);
+        let options = EngineOptions {
+            max_active_executions: active,
+            provider_concurrency: active.max(defaults.provider_concurrency),
+            shutdown_ms: grace_ms,
+            ..defaults
+        };
+        let store = Arc::new(store);
+        let events: Arc<dyn EventStore> = Arc::clone(&store) as Arc<dyn EventStore>;
+        let clock = Arc::new(RealClock::new());
+        let engine = Engine::start(options, config.providers, events, clock, Arc::new(RealEntropy));
+        Ok(Node { engine, store })
+    }
+
+    /// Seals and closes the journal. Nobody may wait for an event any more.
+    ///
+    /// # Errors
+    /// Exit 75: the journal's writer had stopped; the next start recovers.
+    pub async fn close(&self) -> Result<()> {
+        self.store.close().await.map_err(|error| closing_failed(&error))
+    }
+}
+
+fn closing_failed(error: &StoreError) -> Failure {
+    Failure::new(Exit::TryAgain, "writer_stopped", "the journal was not closed in order")
+        .safe("everything acknowledged before is durable")
+        .next("check the disk, then start again: the next start recovers")
+        .because(*error)
+}
+
+fn open_failure(error: OpenError, dir: &Path) -> Failure {
+    match error {
+        OpenError::Journal(error) => Failure::journal(error, dir),
+        OpenError::UnknownRecord { .. } => Failure::new(Exit::Damaged, "unknown_record", error.to_string())
+            .next(format!("sealog journal verify {}", shown(dir))),
+        OpenError::NotEnded(_) => Failure::new(Exit::TryAgain, "recovery_stopped", error.to_string())
+            .safe("everything acknowledged before is durable; nothing was sent again")
+            .next("free space, then start again"),
+    }
+}
+
+fn tell_made(ready: &Ready, dir: &Path, render: Render) {
+    let Some(made) = &ready.made else { return };
+    render.note(&format!("created journal {} in {}", ready.store_id, shown(dir)));
+    if let Some(path) = &made.key_file {
+        let path = shown(path);
+        render
+            .note(&format!("its key file is {path}; keep a copy elsewhere: without it nothing can be read"));
+    }
+}
+
+/// What was found, cut and marked.
+fn tell_recovery(opened: &Opened, render: Render) {
+    let found = &opened.recovery;
+    let records: u64 = found.segments.iter().map(|segment| segment.records).sum();
+    render.note(&format!(
+        "journal {}: epoch {}, {} segments, {records} records, last sequence {}",
+        crate::report::hex(&found.store_id),
+        found.epoch,
+        found.segments.len(),
+        found.last_sequence
+    ));
+    if let Some(tail) = &found.tail {
+        let kept = match found.repairs.tail_quarantined {
+            true => "cut, with a copy in quarantine/",
+            false => "cut; there was no room for a copy in quarantine/",
+        };
+        render.note(&format!("{}; {kept}", TailBody::new(tail).line()));
+    }
+    if found.repairs.keyring_levelled {
+        render.note("one copy of the keyring was rewritten from the other");
+    }
+    if let Some(segment) = found.repairs.empty_segment_removed {
+        render.note(&format!("segment {segment} held nothing and was removed"));
+    }
+    if !found.device_read {
+        render.note(
+            "the newest segment was judged from the page cache: this file system reads in no other way",
+        );
+    }
+    let not_dispatched =
+        opened.interrupted.iter().filter(|one| one.outcome == Outcome::NotDispatched).count();
+    if !opened.interrupted.is_empty() {
+        let unknown = opened.interrupted.len() - not_dispatched;
+        render.note(&format!(
+            "{} interrupted executions ended as failed: {unknown} with unknown outcome, {not_dispatched} \
+             never dispatched; nothing was sent again",
+            opened.interrupted.len()
+        ));
+    }
+}

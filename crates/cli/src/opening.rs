@@ -1,0 +1,273 @@
+//! From a directory and a key to a journal that can be opened: what is there, what may be made, with which key.
+//!
+//! Owns the store-id rules: an empty directory never becomes a new journal beside a key that belongs to another one.
+//! The decision ([`plan`]) is a pure table; only [`for_writing`] and [`create`] write.
+
+mod plan;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sealog_disk::real::{RealClock, RealDisk, RealEntropy};
+use sealog_disk::{Disk, DiskError, Entropy, Folder, Name, io};
+use sealog_journal::{Config, Contents, Create, JournalError, look};
+use sealog_seal::{
+    KEYRING_BYTES_MAX, KeyFile, RandomUnavailable, Secret, SlotKind, SlotParams, StoreId, choose,
+};
+
+use crate::args::{ExpectArgs, KeyArgs, PlaceArgs};
+use crate::exit::Exit;
+use crate::failure::{Failure, Result, shown};
+use crate::keys::{self, Given};
+use crate::places;
+use crate::render::Render;
+
+use plan::{Found, KeyKind, NewKey, Plan, Refusal, plan};
+
+/// A journal ready to be opened.
+#[derive(Debug)]
+pub struct Ready {
+    pub config: Config,
+    pub store_id: StoreId,
+    /// Set if this call made the journal.
+    pub made: Option<Made>,
+}
+
+/// What was made.
+#[derive(Debug)]
+pub struct Made {
+    /// The key file that was written, if one was.
+    pub key_file: Option<PathBuf>,
+    /// `key` or `passphrase`.
+    pub slot: &'static str,
+}
+
+/// What a read-only verb opens. Nothing is written, also not the lock's note.
+///
+/// # Errors
+/// Exit 10 where there is no journal, 2 without a usable key.
+pub fn for_reading(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Result<Config> {
+    let given = Given::read(key, render)?;
+    let disk: Arc<dyn Disk> = Arc::new(places::open_existing(dir, place, render)?);
+    let journal = |error| Failure::journal(error, dir);
+    match look(&*disk).map_err(journal)? {
+        Contents::Journal { store_id } => {
+            let secrets = given.secrets(store_id, takes_passphrase(&*disk))?;
+            Ok(config(disk, secrets))
+        }
+        Contents::Empty | Contents::Leftovers { .. } => Err(journal(match claimed(&given) {
+            Some(_) => JournalError::JournalElsewhere,
+            None => JournalError::NoJournal,
+        })),
+    }
+}
+
+/// What a writer opens: the journal that is there, or a new one where that is allowed.
+///
+/// # Errors
+/// Exit 10 where nothing may be made, 2 without a usable key, otherwise as the journal says.
+pub fn for_writing(
+    dir: &Path,
+    place: PlaceArgs,
+    expect: ExpectArgs,
+    key: &KeyArgs,
+    render: Render,
+) -> Result<Ready> {
+    let given = Given::read(key, render)?;
+    let disk = places::open_if_there(dir, place, render)?;
+    let found = found(disk.as_ref(), dir)?;
+    let (given, kind) = with_leftover_key(given, found)?;
+    match plan(found, &kind, expect.store_id, expect.no_create) {
+        Plan::Open(store_id) => {
+            let disk: Arc<dyn Disk> = Arc::new(disk.ok_or_else(|| refuse(Refusal::NoJournal, dir))?);
+            let secrets = given.secrets(store_id, takes_passphrase(&*disk))?;
+            Ok(Ready { config: config(disk, secrets), store_id, made: None })
+        }
+        Plan::Create { store_id, key } => {
+            create(dir, disk, place, CreateFrom { store_id, key, given }, render)
+        }
+        Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
+    }
+}
+
+/// Makes a journal where there is none.
+///
+/// # Errors
+/// Exit 1 if there is one, 10 beside a key that belongs to another one.
+pub fn init(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Result<Ready> {
+    let given = Given::read(key, render)?;
+    let disk = places::open_if_there(dir, place, render)?;
+    let found = found(disk.as_ref(), dir)?;
+    let (given, kind) = with_leftover_key(given, found)?;
+    match plan(found, &kind, None, false) {
+        Plan::Open(_) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
+        Plan::Create { store_id, key } => {
+            create(dir, disk, place, CreateFrom { store_id, key, given }, render)
+        }
+        Plan::Refuse(Refusal::NoSuchKeyFile) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
+        Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
+    }
+}
+
+fn config(disk: Arc<dyn Disk>, secrets: Vec<Secret>) -> Config {
+    Config::new(disk, Arc::new(RealClock::new()), Arc::new(RealEntropy), secrets)
+}
+
+fn found(disk: Option<&RealDisk>, dir: &Path) -> Result<Found> {
+    let Some(disk) = disk else { return Ok(Found::Nothing) };
+    match look(disk).map_err(|error| Failure::journal(error, dir))? {
+        Contents::Journal { store_id } => Ok(Found::Journal(store_id)),
+        _ if places::holds_other_files(disk).map_err(|error| Failure::directory(error, dir))? => {
+            Ok(Found::OtherFiles)
+        }
+        Contents::Empty => Ok(Found::Nothing),
+        Contents::Leftovers { store_id } => Ok(Found::Leftovers(store_id)),
+    }
+}
+
+/// An interrupted creation may have left its key file in the configuration directory: then that is the key.
+fn with_leftover_key(given: Given, found: Found) -> Result<(Given, KeyKind)> {
+    let given = match (given, found) {
+        (Given::Nothing, Found::Leftovers(Some(id))) => {
+            let key = places::key_path(id).as_deref().map(keys::key_file).transpose()?.flatten();
+            key.map_or(Given::Nothing, |key| Given::Keys(vec![key]))
+        }
+        (given, _) => given,
+    };
+    let kind = match &given {
+        Given::Nothing => KeyKind::None,
+        Given::Absent(_) => KeyKind::Absent,
+        Given::Keys(keys) => KeyKind::Given { store_id: claimed(&given), count: keys.len() },
+    };
+    Ok((given, kind))
+}
+
+fn claimed(given: &Given) -> Option<StoreId> {
+    match given {
+        Given::Keys(keys) => keys.iter().find_map(|key| key.store_id),
+        Given::Nothing | Given::Absent(_) => None,
+    }
+}
+
+fn refuse(refusal: Refusal, dir: &Path) -> Failure {
+    match refusal {
+        Refusal::NoJournal => Failure::journal(JournalError::NoJournal, dir),
+        Refusal::Elsewhere => Failure::journal(JournalError::JournalElsewhere, dir),
+        Refusal::OtherFiles => {
+            let what = "the directory is not empty and holds no journal";
+            Failure::new(Exit::NoJournal, "not_empty", what).next("name an absent or empty directory")
+        }
+        Refusal::NoSuchKeyFile => Failure::usage("no_such_key_file", "the key file does not exist")
+            .next("name the key file that this journal was made with"),
+        Refusal::TwoKeys => Failure::usage("two_keys", "a new journal is made with one key")
+            .next("give one of --key-file, --key-fd and --passphrase-file"),
+    }
+}
+
+struct CreateFrom {
+    store_id: Option<StoreId>,
+    key: NewKey,
+    given: Given,
+}
+
+fn create(
+    dir: &Path,
+    disk: Option<RealDisk>,
+    place: PlaceArgs,
+    from: CreateFrom,
+    render: Render,
+) -> Result<Ready> {
+    let store_id = match from.store_id {
+        Some(id) => id,
+        None => fresh_store_id()?,
+    };
+    let (secret, key_file) = new_secret(from.key, from.given, store_id)?;
+    let disk: Arc<dyn Disk> = Arc::new(match disk {
+        Some(disk) => disk,
+        None => places::make(dir, place, render)?,
+    });
+    let config = config(disk, vec![secret]);
+    let slot = match &config.secrets[0] {
+        Secret::Raw(_) => "key",
+        Secret::Passphrase(_) => "passphrase",
+    };
+    let create = Create {
+        disk: Arc::clone(&config.disk),
+        clock: Arc::clone(&config.clock),
+        entropy: Arc::clone(&config.entropy),
+        store_id,
+        slot_name: slot,
+        secret: &config.secrets[0],
+        params: SlotParams::DEFAULT,
+    };
+    let mut key_failed = None;
+    let made = create.run(&mut || match &key_file {
+        Some((path, key)) => keys::write(path, key).map_err(|error| {
+            key_failed = Some(key_file_failed(path, &error));
+            JournalError::Disk(error)
+        }),
+        None => Ok(()),
+    });
+    if let Some(failure) = key_failed {
+        return Err(failure);
+    }
+    made.map_err(|error| Failure::journal(error, dir))?;
+    let key_file = key_file.map(|(path, _)| path);
+    Ok(Ready { config, store_id, made: Some(Made { key_file, slot }) })
+}
+
+/// The secret of a new journal, and the key file to be written with it.
+fn new_secret(key: NewKey, given: Given, store_id: StoreId) -> Result<(Secret, Option<(PathBuf, KeyFile)>)> {
+    let path = match (key, given) {
+        (NewKey::Given, Given::Keys(mut keys)) if !keys.is_empty() => {
+            return Ok((keys.swap_remove(0).secret, None));
+        }
+        (NewKey::Given | NewKey::Named, Given::Absent(path)) => path,
+        (NewKey::Given | NewKey::Named | NewKey::Default, _) => {
+            places::key_path(store_id).ok_or_else(|| {
+                Failure::usage("no_key_place", "neither XDG_CONFIG_HOME nor HOME says where a key file goes")
+                    .next("run the same command with --key-file FILE")
+            })?
+        }
+    };
+    let key = KeyFile::generate(store_id, &mut random).map_err(|_| no_randomness())?;
+    Ok((key.secret(), Some((path, key))))
+}
+
+fn random(buf: &mut [u8]) -> std::result::Result<(), RandomUnavailable> {
+    RealEntropy.fill(buf).map_err(|_| RandomUnavailable)
+}
+
+fn fresh_store_id() -> Result<StoreId> {
+    let mut id = [0; 16];
+    random(&mut id).map_err(|_| no_randomness())?;
+    Ok(StoreId(id))
+}
+
+fn no_randomness() -> Failure {
+    Failure::new(Exit::TryAgain, "no_randomness", "the system gave no randomness")
+        .next("run the same command again")
+}
+
+fn key_file_failed(path: &Path, error: &DiskError) -> Failure {
+    Failure::new(
+        Exit::Failed,
+        "key_file_not_written",
+        format!("{}: the key file cannot be written", shown(path)),
+    )
+    .safe("no journal was made; what stands in the directory counts for nothing")
+    .next("name a place for the key that can be written: --key-file FILE")
+    .because(error.clone())
+}
+
+/// Whether some slot takes a passphrase, as far as that can be read without a key.
+fn takes_passphrase(disk: &dyn Disk) -> bool {
+    let copy = |file: &str| {
+        let file = disk.open(&Name::new(Folder::Root, file)?).ok()?;
+        io::read_to_vec(&*file, KEYRING_BYTES_MAX).ok()
+    };
+    let (first, second) = (copy("keyring.0"), copy("keyring.1"));
+    choose([first.as_deref(), second.as_deref()], None).is_ok_and(|choice| {
+        choice.outline.slots.iter().any(|slot| matches!(slot.kind, SlotKind::Passphrase(_)))
+    })
+}

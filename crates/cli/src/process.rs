@@ -1,0 +1,103 @@
+//! The process itself: no content in core files, panics and logs; limits; the command line's own errors.
+//!
+//! Owns what must hold before any verb runs.
+
+use std::panic::PanicHookInfo;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::args::Cli;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::Render;
+
+/// The variable that sets how much is logged: `error`, `warn`, `info`, `debug`, `trace` or `off`.
+pub const LOG_VARIABLE: &str = "SEALOG_LOG";
+
+/// Keys and prompts are in this process's memory: no core file, no dump through a handler, no text of a panic.
+pub fn keep_secrets_in() {
+    // Best effort by design: a container may refuse either, and a node that runs is worth more.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    std::panic::set_hook(Box::new(panicked));
+}
+
+/// Says where, never what: a panic's text may hold anything.
+fn panicked(info: &PanicHookInfo<'_>) {
+    let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
+    let render = Render { json: std::env::args_os().any(|arg| arg == "--json") };
+    render.failure(
+        &Failure::new(Exit::Failed, "internal", format!("a bug at {place}"))
+            .safe("everything acknowledged before is durable")
+            .next("run the same command again, and report the place"),
+    );
+}
+
+/// Reads the command line. Help and version go to standard output; a mistake is exit 2.
+///
+/// # Errors
+/// How to end, when there is no verb to run.
+pub fn command_line() -> Result<Cli, Exit> {
+    let error = match Cli::try_parse() {
+        Ok(cli) => return Ok(cli),
+        Err(error) => error,
+    };
+    let json = std::env::args_os().any(|arg| arg == "--json");
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            Err(Exit::Success)
+        }
+        _ if json => {
+            // Only the first line: the rest repeats the usage.
+            let text = error.to_string();
+            let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            Render { json }.failure(&Failure::usage("usage", what).next("sealog help"));
+            Err(Exit::Usage)
+        }
+        _ => {
+            let _ = error.print();
+            Err(Exit::Usage)
+        }
+    }
+}
+
+/// Lets this process open as many files as the system allows it: every connection is one.
+pub fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        if let Err(errno) = setrlimit(Resource::Nofile, raised) {
+            tracing::warn!(%errno, "the descriptor limit was not raised");
+        }
+    }
+}
+
+/// Log lines of our own crates on standard error. Foreign crates stay silent: what they log at their finest level
+/// may hold a header or a body.
+///
+/// # Errors
+/// Exit 2: the level is not one.
+pub fn start_logging(json: bool) -> Result<(), Failure> {
+    let level = match std::env::var(LOG_VARIABLE) {
+        Ok(text) => text.parse().map_err(|_| {
+            Failure::usage("bad_log_level", format!("{LOG_VARIABLE} is not a level"))
+                .next(format!("{LOG_VARIABLE} is one of off, error, warn, info, debug, trace"))
+        })?,
+        Err(_) => LevelFilter::WARN,
+    };
+    let ours = Targets::new().with_target("sealog", level);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let started = match json {
+        true => tracing_subscriber::registry().with(ours).with(lines.json()).try_init(),
+        false => tracing_subscriber::registry().with(ours).with(lines.with_ansi(false)).try_init(),
+    };
+    started.map_err(|error| {
+        Failure::new(Exit::Failed, "internal", "logging could not be started").because(error)
+    })
+}

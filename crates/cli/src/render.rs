@@ -1,0 +1,103 @@
+//! The two output streams: standard output is data, standard error is talk.
+//!
+//! Owns every byte that leaves through them but the log lines. Must never end the process or panic because a reader
+//! went away.
+
+use std::io::{IsTerminal, Write, stderr, stdout};
+
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+
+/// How this invocation talks.
+#[derive(Clone, Copy, Debug)]
+pub struct Render {
+    pub json: bool,
+}
+
+impl Render {
+    /// Data, as it is, at once.
+    ///
+    /// # Errors
+    /// Nobody reads standard output any more, or it cannot be written.
+    pub fn data(self, text: &str) -> Result<()> {
+        let mut out = stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
+    }
+
+    /// One JSON object on one line of standard output.
+    ///
+    /// # Errors
+    /// As [`Render::data`].
+    pub fn object(self, value: &impl Serialize) -> Result<()> {
+        let mut line = serde_json::to_string(value).map_err(|error| {
+            Failure::new(Exit::Failed, "internal", "the answer has no JSON form").because(error)
+        })?;
+        line.push('\n');
+        self.data(&line)
+    }
+
+    /// Data that a model or a provider wrote: on a terminal, control characters lose their effect.
+    ///
+    /// # Errors
+    /// As [`Render::data`].
+    pub fn foreign(self, text: &str) -> Result<()> {
+        if stdout().is_terminal() { self.data(&defused(text)) } else { self.data(text) }
+    }
+
+    /// A sentence for a person. Lost if nobody reads it.
+    pub fn note(self, text: &str) {
+        #[derive(Serialize)]
+        struct Note<'a> {
+            note: &'a str,
+        }
+        let line = match self.json {
+            true => serde_json::to_string(&Note { note: text }).unwrap_or_default() + "\n",
+            false => format!("sealog: {text}\n"),
+        };
+        talk(&line);
+    }
+
+    /// One JSON object on one line of standard error.
+    pub fn talk_object(self, value: &impl Serialize) {
+        if let Ok(line) = serde_json::to_string(value) {
+            talk(&(line + "\n"));
+        }
+    }
+
+    pub fn failure(self, failure: &Failure) {
+        if self.json {
+            talk(&(failure.json() + "\n"));
+        } else {
+            talk(&failure.text());
+        }
+    }
+}
+
+fn talk(text: &str) {
+    // Standard error is the last resort; nobody is left to tell when it fails.
+    let _ = stderr().lock().write_all(text.as_bytes());
+}
+
+fn output_failed(error: std::io::Error) -> Failure {
+    Failure::new(Exit::Failed, "output_failed", "standard output cannot be written")
+        .next("run the command again with its output connected")
+        .because(error)
+}
+
+fn defused(text: &str) -> String {
+    let keep = |c: char| !c.is_control() || c == '\n' || c == '\t';
+    text.chars().map(|c| if keep(c) { c } else { '\u{fffd}' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_lose_their_effect() {
+        assert_eq!(defused("a\tb\nc"), "a\tb\nc");
+        assert_eq!(defused("\x1b]0;x\x07\r\u{9b}2J"), "\u{fffd}]0;x\u{fffd}\u{fffd}\u{fffd}2J");
+    }
+}

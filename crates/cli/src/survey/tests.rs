@@ -1,0 +1,158 @@
+use sealog_events::{ErrorFact, EventBody, PortableCode, Target};
+use sealog_journal::Class;
+use sealog_journal_format::{FrameHeader, FrameKind};
+
+use super::*;
+
+const ID: [u8; 16] = [5; 16];
+
+fn frame() -> FrameView {
+    let header = FrameHeader {
+        body_length: 64,
+        index: 1,
+        kind: FrameKind::Group,
+        first_sequence: 1,
+        record_count: 1,
+        synced_through: 0,
+        previous_chain: [0; 16],
+        body_crc: 0,
+        body_tag: [0; 16],
+        header_tag: [0; 16],
+    };
+    FrameView { segment: 1, offset: 8352, epoch: 1, header }
+}
+
+/// Records of one execution, numbered as they are added.
+struct Journal {
+    survey: Survey,
+    sequence: u64,
+    fold: Materializer,
+    events: u64,
+}
+
+impl Journal {
+    fn new() -> Journal {
+        let id = ExecutionId::from_bytes(ID);
+        let fold = Materializer::new(id, Timestamp(1));
+        let mut journal = Journal { survey: Survey::checking(), sequence: 0, fold, events: 0 };
+        let created = sealog_events::Created { created_at: Timestamp(1), identity: None };
+        journal.add(RecordKind::Created.number(), 0, body::encode_created(&created));
+        journal
+    }
+
+    fn add(&mut self, kind: u16, event_number: u64, body: Vec<u8>) {
+        self.sequence += 1;
+        let record = Record {
+            sequence: self.sequence,
+            kind,
+            stream: (kind > KIND_JOURNAL_MAX).then_some(StreamId(ID)),
+            class: Class::NONE,
+            event_number,
+            time_ms: 2,
+            logical_size: 10,
+            body,
+            epoch: 1,
+        };
+        self.survey.record(&frame(), &record);
+    }
+
+    fn event(&mut self, body: EventBody) {
+        self.events += 1;
+        let event = Event { sequence: self.events, time: Timestamp(2), body };
+        self.fold.push(&event);
+        self.add(event.body.kind(), event.sequence, body::encode(&event.body).unwrap());
+    }
+
+    /// The terminal event with its result, or with that of another text.
+    fn end(&mut self, terminal: EventBody, other_text: Option<&str>) {
+        let mut fold = self.fold.clone();
+        if let Some(delta) = other_text {
+            let body = EventBody::OutputDelta { output_index: 0, delta: delta.to_owned() };
+            fold.push(&Event { sequence: self.events + 1, time: Timestamp(2), body });
+        }
+        fold.push(&Event { sequence: self.events + 1, time: Timestamp(2), body: terminal.clone() });
+        let result = MaterializedResult::of(&fold.into_snapshot(), 1024).unwrap();
+        self.add(RecordKind::MaterializedResult.number(), 0, body::encode_result(&result).unwrap());
+        self.event(terminal);
+    }
+
+    #[track_caller]
+    fn check(&self, expected: &[&str]) {
+        let found: Vec<&str> = self.survey.findings.iter().map(|finding| finding.what).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+fn delta(text: &str) -> EventBody {
+    EventBody::OutputDelta { output_index: 0, delta: text.to_owned() }
+}
+
+fn completed() -> EventBody {
+    EventBody::Completed { target: Target { provider: "p".into(), model: "m".into() } }
+}
+
+#[test]
+fn a_finished_execution_with_its_result_is_sound() {
+    let mut journal = Journal::new();
+    for body in [EventBody::Accepted, delta("a"), delta("b")] {
+        journal.event(body);
+    }
+    journal.end(completed(), None);
+    journal.check(&[]);
+    let execution = &journal.survey.executions[&StreamId(ID)];
+    assert_eq!((execution.status, execution.events, execution.bytes), (Status::Succeeded, 4, 40));
+}
+
+#[test]
+fn a_result_that_the_events_do_not_give_is_found() {
+    let mut journal = Journal::new();
+    journal.event(EventBody::Accepted);
+    journal.event(delta("a"));
+    journal.end(completed(), Some("b"));
+    journal.check(&["the stored result is not what the events give"]);
+    assert_eq!(journal.survey.findings[0].sequence, journal.sequence);
+    let mut journal = Journal::new();
+    journal.event(EventBody::Accepted);
+    journal.event(completed());
+    journal.check(&["a terminal event without its stored result"]);
+}
+
+#[test]
+fn holes_and_second_ends_are_found() {
+    let mut journal = Journal::new();
+    journal.event(EventBody::Accepted);
+    journal.events += 1;
+    journal.event(delta("a"));
+    journal.check(&["events are missing before this one"]);
+    let mut journal = Journal::new();
+    journal.event(EventBody::Accepted);
+    let error = ErrorFact::new(PortableCode::InternalError, "m", false);
+    journal.end(EventBody::Failed { error, cancelled: false }, None);
+    journal.event(completed());
+    journal.check(&["an event behind the terminal one"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_found() {
+    let mut journal = Journal::new();
+    journal.add(RecordKind::OutputDelta.number(), 1, vec![0xff; 3]);
+    journal.add(RecordKind::MaterializedResult.number(), 0, vec![1]);
+    journal.add(79, 2, Vec::new());
+    journal.add(KIND_FORGET, 0, vec![9]);
+    journal.check(&[
+        "an event that cannot be read",
+        "a stored result that cannot be read",
+        "a record that this release does not know",
+        "a forget record that cannot be read",
+    ]);
+}
+
+#[test]
+fn what_was_forgotten_is_not_shown() {
+    let mut journal = Journal::new();
+    journal.event(EventBody::Accepted);
+    journal.add(KIND_FORGET, 0, Forget { streams: vec![ID] }.encode().unwrap());
+    journal.check(&[]);
+    assert!(journal.survey.executions.is_empty());
+    assert_eq!(journal.survey.forgotten, 1);
+}

@@ -1,0 +1,96 @@
+//! `sealog journal verify DIR`: reads every byte, tag, link, event and result, and says what it came to.
+
+use std::fmt::Write as _;
+
+use sealog_journal::audit;
+use serde::Serialize;
+
+use crate::args::Verify;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::opening;
+use crate::render::Render;
+use crate::report::{self, GapBody, KeyringBody, ProblemBody, TailBody, Verdict};
+use crate::survey::Survey;
+
+/// Problems that the text form prints; `--json` lists all.
+const LINES_MAX: usize = 20;
+
+#[derive(Serialize)]
+struct Answer {
+    verdict: Verdict,
+    store_id: String,
+    live: bool,
+    segments: u64,
+    frames: u64,
+    records: u64,
+    executions: u64,
+    last_sequence: u64,
+    keyring: KeyringBody,
+    tail: Option<TailBody>,
+    problems: Vec<ProblemBody>,
+    gaps: Vec<GapBody>,
+}
+
+pub fn run(args: &Verify, render: Render) -> Result<Exit> {
+    let config = opening::for_reading(&args.dir, args.place, &args.key, render)?;
+    let (audit, survey) =
+        audit(&config, &mut Survey::checking).map_err(|error| Failure::journal(error, &args.dir))?;
+    let verdict = Verdict::of(&audit, &survey.findings);
+    let answer = Answer {
+        verdict,
+        store_id: report::hex(&audit.store_id),
+        live: audit.live,
+        segments: audit.segments.len() as u64,
+        frames: audit.segments.iter().map(|segment| segment.frames).sum(),
+        records: audit.segments.iter().map(|segment| segment.records).sum(),
+        executions: survey.executions.len() as u64,
+        last_sequence: audit.last_sequence,
+        keyring: KeyringBody::new(&audit),
+        tail: audit.tail.as_ref().map(TailBody::new),
+        problems: report::problem_bodies(&audit.problems, &survey.findings),
+        gaps: report::gap_bodies(&audit.gaps),
+    };
+    if render.json {
+        render.object(&answer)?;
+    } else {
+        render.data(&text(&answer))?;
+    }
+    for remark in report::remarks(&audit) {
+        render.note(&remark);
+    }
+    match verdict {
+        Verdict::Sound => Ok(Exit::Success),
+        Verdict::TornTail => {
+            render.note("the next start copies the torn tail to quarantine/ and cuts it");
+            Ok(Exit::Success)
+        }
+        Verdict::Damaged => Err(report::damaged(&audit, &survey.findings, &args.dir)),
+    }
+}
+
+fn text(answer: &Answer) -> String {
+    let word = match answer.verdict {
+        Verdict::Sound => "sound",
+        Verdict::TornTail => "sound up to a torn tail",
+        Verdict::Damaged => "damaged",
+    };
+    let Answer { store_id, segments, frames, records, executions, last_sequence, .. } = answer;
+    let mut text = format!(
+        "{word}: journal {store_id}, {segments} segments, {frames} frames, {records} records, \
+         {executions} executions, last sequence {last_sequence}\n"
+    );
+    if let Some(tail) = &answer.tail {
+        let _ = writeln!(text, "{}", tail.line());
+    }
+    for problem in answer.problems.iter().take(LINES_MAX) {
+        let _ = writeln!(text, "damaged: {}", problem.line());
+    }
+    if answer.problems.len() > LINES_MAX {
+        let _ = writeln!(text, "damaged: {} more (--json lists all)", answer.problems.len() - LINES_MAX);
+    }
+    for gap in &answer.gaps {
+        let _ = writeln!(text, "gap: {}", gap.line());
+    }
+    text
+}

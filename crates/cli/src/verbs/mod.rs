@@ -1,0 +1,6 @@
+//! One module per verb: it calls one thing and renders the answer.
+
+pub mod demo;
+pub mod journal;
+pub mod run;
+pub mod serve;

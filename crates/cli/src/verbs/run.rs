@@ -1,0 +1,219 @@
+//! `sealog run TEXT`: submit one text, print the answer as it streams, end with the outcome's exit code.
+//!
+//! Asks a node, or is one for a moment. The first interrupt asks the execution to stop; what it says then counts.
+
+use std::path::Path;
+
+use sealog_client::{Client, ClientError};
+use sealog_disk::real::read_fd;
+use sealog_engine::PublicError;
+use sealog_events::{ExecutionId, PortableCode};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::args::Run;
+use crate::config::NodeConfig;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::following::{Event, Source};
+use crate::node::Node;
+use crate::opening;
+use crate::process;
+use crate::render::Render;
+use crate::verbs::serve::{runtime, stop_signal};
+
+/// Where a node is unless `--url` says otherwise.
+const NODE_URL: &str = "http://127.0.0.1:4320";
+/// Longest text that standard input may hold, in bytes; a request is no longer either.
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// How long an execution of this process may take to stop.
+const GRACE_MS: u64 = 10_000;
+
+#[derive(Serialize)]
+struct Request<'a> {
+    ability: &'a str,
+    input: [Part<'a>; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extensions: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+pub fn run(args: &Run, render: Render) -> Result<Exit> {
+    let body = request(args)?;
+    match &args.data_dir {
+        Some(dir) => in_process(args, dir, &body, render),
+        None => runtime()?.block_on(at_node(args, &body, render)),
+    }
+}
+
+fn request(args: &Run) -> Result<String> {
+    let from_input;
+    let text = if args.text == "-" {
+        from_input = standard_input()?;
+        &from_input
+    } else {
+        &args.text
+    };
+    let bad = || Failure::usage("bad_extensions", "--extensions is not a JSON object");
+    let extensions: Option<&RawValue> = match args.extensions.as_deref() {
+        None => None,
+        Some(json) if json.trim_start().starts_with('{') => {
+            Some(serde_json::from_str(json).map_err(|_| bad())?)
+        }
+        Some(_) => return Err(bad()),
+    };
+    let request = Request { ability: &args.ability, input: [Part { r#type: "text", text }], extensions };
+    serde_json::to_string(&request).map_err(|_| bad())
+}
+
+fn standard_input() -> Result<String> {
+    let bad = || Failure::usage("bad_input", "standard input is not UTF-8 text of at most 1 MiB");
+    let content = read_fd(0, TEXT_BYTES_MAX).map_err(|error| bad().because(error))?;
+    String::from_utf8(content.bytes).map_err(|_| bad())
+}
+
+async fn at_node(args: &Run, body: &str, render: Render) -> Result<Exit> {
+    let client = Client::new(args.url.as_deref().unwrap_or(NODE_URL))
+        .map_err(|error| Failure::usage("bad_url", error.to_string()).next("--url http://HOST:PORT"))?;
+    let key = args.idempotency_key.as_deref();
+    let submission =
+        client.submit(body.as_bytes(), key).await.map_err(|error| not_submitted(error, key.is_some()))?;
+    let id = submission.execution_id;
+    tell(&id, submission.idempotent_replay, render);
+    let cancel = async {
+        // The terminal event says what came of it; a failure to ask shows there too.
+        let _ = client.cancel(&id).await;
+    };
+    follow(Source::Node(Box::new(client.follow(&id, 0))), cancel, render).await
+}
+
+fn in_process(args: &Run, dir: &Path, body: &str, render: Render) -> Result<Exit> {
+    process::start_logging(render.json)?;
+    let config = NodeConfig::read(args.config.as_deref())?;
+    let ready = opening::for_writing(dir, args.place, args.expect, &args.key, render)?;
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let node = Node::open(&ready, config, dir, GRACE_MS, render)?;
+        let ended = on_engine(args, &node, body, render).await;
+        node.engine.shutdown().await;
+        let closed = node.close().await;
+        ended.and_then(|exit| closed.map(|()| exit))
+    })
+}
+
+async fn on_engine(args: &Run, node: &Node, body: &str, render: Render) -> Result<Exit> {
+    let submitted = node.engine.submit(body.as_bytes(), args.idempotency_key.as_deref()).await;
+    let submission = submitted.map_err(|error| refused(&error))?;
+    let id: ExecutionId = submission.execution_id;
+    tell(&id.to_string(), submission.idempotent_replay, render);
+    let watch = node.engine.watch(id, 0).await.map_err(|error| refused(&error))?;
+    let watch = watch.ok_or_else(|| Failure::new(Exit::Failed, "internal", "the execution is gone"))?;
+    let cancel = async {
+        let _ = node.engine.cancel(id).await;
+    };
+    follow(Source::Journal(watch), cancel, render).await
+}
+
+fn tell(id: &str, replay: bool, render: Render) {
+    if !render.json {
+        let known = if replay { " (known under this key; nothing was started)" } else { "" };
+        render.note(&format!("execution {id}{known}"));
+    }
+}
+
+/// Prints events to the end; an interrupt cancels and goes on printing.
+async fn follow(mut source: Source, cancel: impl Future<Output = ()>, render: Render) -> Result<Exit> {
+    let interrupted = async {
+        match stop_signal() {
+            Ok(signal) => signal.await,
+            Err(_) => std::future::pending().await,
+        }
+        render.note("asking the execution to stop");
+        cancel.await;
+        std::future::pending::<()>().await;
+    };
+    let printing = print(&mut source, render);
+    tokio::select! {
+        ended = printing => ended,
+        () = interrupted => Err(Failure::new(Exit::Failed, "internal", "the wait for a signal ended")),
+    }
+}
+
+async fn print(source: &mut Source, render: Render) -> Result<Exit> {
+    let mut ends_line = true;
+    let mut any_text = false;
+    let mut result = None;
+    let mut outcome = None;
+    while let Some(json) = source.next().await? {
+        let event = Event::parse(&json)?;
+        outcome = event.outcome();
+        if render.json {
+            render.data(&(json + "\n"))?;
+        } else if let Some(text) = event.text().filter(|text| !text.is_empty()) {
+            render.foreign(text)?;
+            ends_line = text.ends_with('\n');
+            any_text = true;
+        } else if event.result.is_some() {
+            result = event.result;
+        }
+    }
+    if let Some(result) = result.filter(|_| !any_text) {
+        render.foreign(result.get())?;
+        ends_line = false;
+    }
+    if !ends_line {
+        render.data("\n")?;
+    }
+    outcome.unwrap_or_else(|| {
+        Err(Failure::new(Exit::TryAgain, "stream_broken", "the events ended before the execution did")
+            .safe("the execution goes on in the node; its events are durable")
+            .next("run the same command again with the same --idempotency-key"))
+    })
+}
+
+fn not_submitted(error: ClientError, has_key: bool) -> Failure {
+    let what = error.to_string();
+    let failure = match &error {
+        ClientError::Api(api) if api.code == "invalid_request" => Failure::usage("invalid_request", what)
+            .safe("nothing was started")
+            .next("correct the request; a key belongs to one request"),
+        ClientError::BadArgument(_) | ClientError::BadBaseUrl(_) | ClientError::HttpsUnsupported => {
+            Failure::usage("bad_argument", what).next("sealog run --help")
+        }
+        ClientError::Connect(_) => Failure::new(Exit::TryAgain, "no_node", what)
+            .safe("nothing was sent")
+            .next("start a node: sealog serve"),
+        _ if !error.may_have_taken_effect() => Failure::new(Exit::TryAgain, "refused", what)
+            .safe("nothing was started")
+            .next("run the same command again in a moment"),
+        _ if has_key => Failure::new(Exit::TryAgain, "answer_lost", what)
+            .safe("the key makes it safe to ask again: the node starts it at most once")
+            .next("run the same command again with the same --idempotency-key"),
+        _ => Failure::new(Exit::OutcomeUnknown, "answer_lost", what)
+            .safe("whether the node started it is not known, and without a key it cannot be asked")
+            .next("look at the node's executions before running it again; use --idempotency-key"),
+    };
+    failure.because(error)
+}
+
+fn refused(error: &PublicError) -> Failure {
+    let failure = match error.code {
+        PortableCode::InvalidRequest => Failure::usage("invalid_request", error.message)
+            .next("correct the request; a key belongs to one request"),
+        PortableCode::QueueFull
+        | PortableCode::RateLimited
+        | PortableCode::ProviderUnavailable
+        | PortableCode::DeadlineExceeded
+        | PortableCode::CapabilityUnavailable
+        | PortableCode::Cancelled
+        | PortableCode::ProviderProtocolError
+        | PortableCode::InternalError => Failure::new(Exit::TryAgain, "refused", error.message)
+            .next("check the disk, then run the same command again"),
+    };
+    failure.safe("nothing was started")
+}

@@ -1,0 +1,119 @@
+//! `sealog serve`: a node. Everything that can refuse does so before the port is bound; the first line on standard
+//! output says that it is ready.
+
+use std::future::Future;
+
+use sealog_http::{BindError, ListenerBroke, Server, ServerOptions, Shutdown, check_listen};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::args::Serve;
+use crate::config::NodeConfig;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::node::Node;
+use crate::opening;
+use crate::places;
+use crate::process;
+use crate::render::Render;
+
+pub fn run(args: &Serve, render: Render) -> Result<Exit> {
+    process::start_logging(render.json)?;
+    process::raise_descriptor_limit();
+    check_listen(args.listen, args.allow_remote).map_err(|refused| {
+        Failure::usage("not_loopback", refused.to_string())
+            .next("listen on 127.0.0.1 behind a proxy that authenticates, or add --allow-remote")
+    })?;
+    let config = NodeConfig::read(args.config.as_deref())?;
+    let dir = match &args.data_dir {
+        Some(dir) => dir.clone(),
+        None => places::data_dir()?,
+    };
+    let ready = opening::for_writing(&dir, args.place, args.expect, &args.key, render)?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
+        let node = Node::open(&ready, config, &dir, args.grace_ms, render)?;
+        serve(args, &node, render).await
+    });
+    // What still blocks a thread now is past its grace.
+    runtime.shutdown_background();
+    ended
+}
+
+/// The runtime of every verb that runs executions.
+///
+/// # Errors
+/// The system gives no threads.
+pub fn runtime() -> Result<Runtime> {
+    Builder::new_multi_thread().enable_all().thread_name("sealog").build().map_err(|error| {
+        Failure::new(Exit::TryAgain, "no_threads", "the system gave no threads")
+            .next("run the same command again")
+            .because(error)
+    })
+}
+
+async fn serve(args: &Serve, node: &Node, render: Render) -> Result<Exit> {
+    let options = ServerOptions {
+        grace_ms: args.grace_ms,
+        allow_non_loopback: args.allow_remote,
+        ..ServerOptions::default()
+    };
+    let server = match Server::bind(args.listen, options).await {
+        Ok(server) => server,
+        Err(error) => {
+            node.close().await?;
+            return Err(listen_failed(error));
+        }
+    };
+    let stop = match stop_signal() {
+        Ok(stop) => stop,
+        Err(failure) => {
+            node.close().await?;
+            return Err(failure);
+        }
+    };
+    render.data(&format!("sealog listening on http://{}\n", server.local_addr()))?;
+    let ended = server.run(node.engine.clone(), stop).await;
+    let closed = node.close().await;
+    match ended {
+        Ok(Shutdown::Clean) => closed.map(|()| Exit::Success),
+        Ok(Shutdown::GraceExpired) => {
+            Err(Failure::new(Exit::Failed, "grace_expired", "grace period expired")
+                .safe("everything acknowledged is durable; what was still open was dropped")
+                .next("start again; a longer grace is --grace-ms"))
+        }
+        Err(broke) => Err(listener_broke(broke)),
+    }
+}
+
+/// Resolves at the first SIGINT or SIGTERM; later ones are ignored.
+///
+/// # Errors
+/// The handlers cannot be installed.
+pub fn stop_signal() -> Result<impl Future<Output = ()>> {
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::Failed, "internal", "signals cannot be caught").because(error)
+    };
+    let mut interrupt: Signal = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate: Signal = signal(SignalKind::terminate()).map_err(failed)?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+fn listen_failed(error: BindError) -> Failure {
+    Failure::new(Exit::Failed, "listen_failed", error.to_string())
+        .safe("the journal was closed in order")
+        .next("stop what uses the address, or pick another one: --listen 127.0.0.1:0")
+        .because(error)
+}
+
+fn listener_broke(broke: ListenerBroke) -> Failure {
+    Failure::new(Exit::Failed, "listener_broke", broke.to_string())
+        .safe("everything acknowledged is durable")
+        .next("start again")
+        .because(broke)
+}
