@@ -93,7 +93,7 @@ impl Campaign {
         let config = self.dir.join("sealog.toml");
         std::fs::write(&config, configuration(upstream)).context("the configuration cannot be written")?;
         home.config = Some(config);
-        home.environment.push((UPSTREAM_KEY_ENV.to_owned(), "upstream key".to_owned()));
+        home.environment.push((UPSTREAM_KEY_ENV.to_owned(), "upstream-key".to_owned()));
         Ok(home)
     }
 }

@@ -78,7 +78,7 @@ impl Life<'_> {
             0..=29 => self.submit(client, random),
             30..=54 => {
                 let record = self.enlist(random);
-                exchange::submit_streaming(client, &record, until(random)).map(|_| ())
+                exchange::submit_streaming(client, &record, until(&record, random)).map(|_| ())
             }
             55..=64 => self.race(random),
             65..=84 => self.read(client, random),
@@ -99,8 +99,7 @@ impl Life<'_> {
             exchange::snapshot(client, &record, &id)?;
         }
         if random.chance(60) {
-            // Cursors beyond the head are part of the protocol: such a reader waits.
-            exchange::follow(client, &record, &id, random.within(0..=4), until(random))?;
+            exchange::follow(client, &record, &id, after(&record, random), until(&record, random))?;
         }
         Ok(())
     }
@@ -138,7 +137,8 @@ impl Life<'_> {
         match random.within(0..=3) {
             0 => exchange::snapshot(client, &record, &id).map(|_| ()),
             1 => exchange::result(client, &id).map(|_| ()),
-            _ => exchange::follow(client, &record, &id, random.within(0..=9), until(random)).map(|_| ()),
+            _ => exchange::follow(client, &record, &id, after(&record, random), until(&record, random))
+                .map(|_| ()),
         }
     }
 
@@ -158,8 +158,22 @@ impl Life<'_> {
     }
 }
 
-fn until(random: &mut Random) -> Until {
+/// A reader of a silent execution waits until the node is killed. A few do, not all.
+fn waits(record: &Record, random: &mut Random) -> bool {
+    !record.work.expected.stalls || random.chance(8)
+}
+
+fn until(record: &Record, random: &mut Random) -> Until {
+    if !waits(record, random) {
+        // Accepted and routed: what every execution that stalls has come to.
+        return Until::Frames(random.within(1..=2));
+    }
     if random.chance(60) { Until::End } else { Until::Frames(random.within(1..=6)) }
+}
+
+/// Cursors beyond the head are part of the protocol: such a reader waits.
+fn after(record: &Record, random: &mut Random) -> u64 {
+    if waits(record, random) { random.within(0..=9) } else { 0 }
 }
 
 /// Requests that must be refused, and after which the node must go on.

@@ -145,7 +145,9 @@ pub fn size(data: &Path) -> Result<(u64, u64)> {
 /// The log cannot be read.
 pub fn panic(log: &Path) -> Result<Option<String>> {
     let text = String::from_utf8_lossy(&fs::read(log)?).into_owned();
-    Ok(text.find("panicked at").map(|at| {
+    // The node says where and never what; the other form is that of a panic before it took care of that.
+    let found = ["panicked at", "a bug at"].into_iter().filter_map(|words| text.find(words)).min();
+    Ok(found.map(|at| {
         let start = text[..at].rfind('\n').map_or(0, |line| line + 1);
         text[start..].lines().take(4).collect::<Vec<_>>().join(" | ")
     }))
@@ -180,6 +182,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "a\nthread 'x' panicked at y.rs:1:\nwhy\n").unwrap();
         assert_eq!(panic(file.path()).unwrap().unwrap(), "thread 'x' panicked at y.rs:1: | why");
+        fs::write(file.path(), "a\nsealog: a bug at z.rs:2\n").unwrap();
+        assert_eq!(panic(file.path()).unwrap().unwrap(), "sealog: a bug at z.rs:2");
         fs::write(file.path(), "a\n").unwrap();
         assert_eq!(panic(file.path()).unwrap(), None);
     }

@@ -71,7 +71,8 @@ fn arrows(packages: &[Package]) -> Vec<String> {
             let Some(to) = table::place(&dependency.name).filter(|_| dependency.name != package.name) else {
                 continue;
             };
-            if let Some(why) = forbidden(from, to) {
+            let excepted = table::EXCEPTED.contains(&(package.name.as_str(), dependency.name.as_str()));
+            if let Some(why) = forbidden(from, to).filter(|_| !excepted) {
                 let kind = if dependency.dev { " as a dev-dependency" } else { "" };
                 findings.push(format!("{} names {}{kind}: {why}", package.name, dependency.name));
             }

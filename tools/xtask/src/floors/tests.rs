@@ -72,6 +72,8 @@ fn the_testkit_is_no_part_of_the_product_and_stays_below_the_binary() {
 #[test]
 fn nobody_names_a_tool() {
     check("sealog", &[("crashbox", Some("build"))], &["nobody names a tool"]);
+    check("sealog-testkit", &[("crashbox", None)], &["nobody names a tool"]);
+    check("sealog-tests", &[("crashbox", None), ("xtask", None)], &["sealog-tests names xtask"]);
     check("sealog-benches", &[("xtask", None)], &["nobody names a tool"]);
 }
 
