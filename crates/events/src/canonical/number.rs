@@ -7,9 +7,13 @@
 
 use super::CanonicalError;
 
-/// Largest decimal exponent, either way, of a number that is not zero. Far beyond a double above, and far below it
-/// only to keep the arithmetic on places exact.
+/// Largest decimal exponent, either way, of a number that is not zero, in scientific notation with one digit before
+/// the point. Far beyond a double above, and far below it only to keep the arithmetic on places exact. It bounds the
+/// value and not its spelling, so that every spelling of a number is accepted or none.
 const EXPONENT_MAX: i64 = 1_000_000_000;
+
+/// Largest exponent that is read. Digits shift it by less than the length of a text, which is far below the difference.
+const WRITTEN_EXPONENT_MAX: i64 = 4 * EXPONENT_MAX;
 
 /// Appends the canonical text of a literal that is a JSON number.
 pub(super) fn put_canonical(out: &mut String, literal: &str) -> Result<(), CanonicalError> {
@@ -34,6 +38,9 @@ pub(super) fn put_canonical(out: &mut String, literal: &str) -> Result<(), Canon
     }
     // Digits before the decimal point when the first significant digit leads: 1 for `1.5`, 0 for `0.15`.
     let point = exponent_value(exponent)? + places(whole.len())? - places(leading_zeros)?;
+    if (point - 1).abs() > EXPONENT_MAX {
+        return Err(CanonicalError::NumberRange);
+    }
     if negative {
         out.push('-');
     }
@@ -83,7 +90,7 @@ fn exponent_value(exponent: Option<&str>) -> Result<i64, CanonicalError> {
     if digits.is_empty() {
         return Ok(0);
     }
-    let value = digits.parse::<i64>().ok().filter(|value| *value <= EXPONENT_MAX);
+    let value = digits.parse::<i64>().ok().filter(|value| *value <= WRITTEN_EXPONENT_MAX);
     let value = value.ok_or(CanonicalError::NumberRange)?;
     Ok(if negative { -value } else { value })
 }

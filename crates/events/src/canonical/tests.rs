@@ -106,6 +106,19 @@ fn numbers() {
     }
 }
 
+/// The bound is one of values: no spelling of a number is accepted whose canonical text is not.
+#[test]
+fn the_exponent_bound_does_not_depend_on_the_spelling() {
+    for literal in ["1e-1000000000", "0.1e-999999999", "10e-1000000001", "0.010E-999999998"] {
+        check(literal, Ok("1e-1000000000"));
+    }
+    for literal in ["0.1e-1000000000", "1e-1000000001", "10e-1000000002", "1e-4000000001", "0.1e-4000000000"]
+    {
+        check(literal, Err(CanonicalError::NumberRange));
+    }
+    check("0e99999999999999999999", Ok("0"));
+}
+
 #[test]
 fn strings() {
     check(r#""\u0041\/\b\f\n\r\t\u001F\u007f""#, Ok("\"A/\\b\\f\\n\\r\\t\\u001f\u{7f}\""));
