@@ -1,0 +1,198 @@
+//! Writes first inputs for every fuzz target, from the vectors of `spec/` and from small programs:
+//! `cargo run -p sealog-testkit --example fuzz_seeds -- fuzz/corpus`. Files that are there already stay.
+#![expect(clippy::disallowed_methods, reason = "writes into the source tree, not into a journal")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sealog_events::RecordKind;
+use sealog_seal::testing::{SeededRandom, hex, test_bounds, test_params};
+use sealog_seal::{KeyFile, Keyring, NewSlot, Secret, StoreId};
+
+fn main() {
+    let corpus = PathBuf::from(std::env::args().nth(1).expect("the folder of the corpora"));
+    let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/vectors");
+    journal_vectors(&corpus, &spec.join("journal"));
+    event_vectors(&corpus, &spec.join("events/v1"));
+    keys(&corpus);
+    texts(&corpus);
+    images(&corpus);
+}
+
+fn seed(corpus: &Path, target: &str, name: &str, bytes: &[u8]) {
+    let folder = corpus.join(target);
+    fs::create_dir_all(&folder).expect("the folder can be made");
+    let path = folder.join(format!("seed-{name}"));
+    if !path.exists() {
+        fs::write(&path, bytes).expect("the seed can be written");
+    }
+}
+
+/// Lines of `key: value`, a blank line, hexadecimal bytes with `00*3692` for a byte repeated.
+fn journal_vectors(corpus: &Path, folder: &Path) {
+    for entry in fs::read_dir(folder).expect("the vectors are part of the source tree") {
+        let path = entry.expect("a readable folder").path();
+        let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        if path.extension().is_none_or(|extension| extension != "txt") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a vector is text");
+        let (fields, digits) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
+        let field = |key: &str| {
+            let line = fields.lines().find_map(|line| line.strip_prefix(&format!("{key}: ")));
+            line.unwrap_or_default().to_owned()
+        };
+        let bytes = vector_bytes(digits);
+        // Long zeros cost room and teach nothing: the targets fill them in.
+        let trimmed = &bytes[..bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)];
+        match field("what").as_str() {
+            "store" => seed(corpus, "store", &name, &bytes),
+            "head-slot" => seed(corpus, "head", &name, &trimmed[..trimmed.len().min(512)]),
+            "end" => seed(corpus, "head", &name, &bytes),
+            "segment-header" => seed(corpus, "segment_header", &name, &trimmed[..trimmed.len().min(404)]),
+            "frame-header" => seed(corpus, "frame", &name, &bytes),
+            "group" if bytes.len() < 4096 => {
+                let records: u32 = field("records").parse().unwrap_or(1);
+                let count = u16::try_from(records).unwrap_or(u16::MAX).to_le_bytes();
+                seed(corpus, "group", &name, &[&[0], &count[..], &bytes[..]].concat());
+            }
+            "sources" if bytes.len() < 4096 => seed(corpus, "compacted", &name, &[&[0], &bytes[..]].concat()),
+            "folded" if bytes.len() < 4096 => seed(corpus, "compacted", &name, &[&[1], &bytes[..]].concat()),
+            "name" => seed(corpus, "file_names", &name, &bytes),
+            _ => {}
+        }
+    }
+}
+
+fn vector_bytes(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for word in text.split_whitespace() {
+        match word.split_once('*') {
+            Some((byte, count)) => {
+                let count = count.parse().expect("a count of bytes");
+                bytes.extend(std::iter::repeat_n(hex(byte)[0], count));
+            }
+            None => bytes.extend(hex(word)),
+        }
+    }
+    bytes
+}
+
+fn event_vectors(corpus: &Path, folder: &Path) {
+    for (choice, kind) in RecordKind::ALL.iter().enumerate() {
+        let path = folder.join(format!("{}-{}.hex", kind.number(), kind.as_str()));
+        let text = fs::read_to_string(&path).expect("every kind has vectors");
+        for (number, vector) in text.split("# value:").skip(1).enumerate() {
+            let digits: String = vector.lines().skip(1).collect();
+            let choice = u8::try_from(choice).expect("a handful of kinds");
+            let name = format!("{}-{number}", kind.number());
+            let bytes = hex(&digits);
+            if bytes.len() < 4096 {
+                seed(corpus, "record_body", &name, &[&[choice], &bytes[..]].concat());
+            }
+        }
+        let events = fs::read_to_string(path.with_extension("jsonl")).unwrap_or_default();
+        for (number, line) in events.lines().enumerate().filter(|(_, line)| line.len() < 4096) {
+            seed(corpus, "json_text", &format!("{}-{number}", kind.number()), line.as_bytes());
+            seed(corpus, "canonical_json", &format!("{}-{number}", kind.number()), line.as_bytes());
+        }
+    }
+}
+
+fn keys(corpus: &Path) {
+    let mut random = SeededRandom::new(7);
+    let file = KeyFile::generate(StoreId([3; 16]), &mut random).expect("this randomness is always there");
+    seed(corpus, "key_file", "written", file.encode().as_slice());
+    seed(corpus, "key_file", "raw", &[7; 32]);
+    seed(corpus, "key_file", "passphrase", b"correct horse\n");
+    // Not the secrets of the target: it holds that only its own keyring opens.
+    let (raw, phrase) = (Secret::raw([7; 32]), Secret::passphrase(b"words").expect("not empty"));
+    let slots = [
+        NewSlot { name: "key", secret: &raw, params: test_params() },
+        NewSlot { name: "words", secret: &phrase, params: test_params() },
+    ];
+    let keyring = Keyring::create_within(StoreId([5; 16]), &slots, &mut random, test_bounds());
+    let bytes = keyring.expect("two named slots make a keyring").encode();
+    seed(corpus, "keyring", "written", &[&[0], &bytes[..]].concat());
+    seed(corpus, "keyring", "untouched", &[1]);
+    for (name, place) in [("magic", 0), ("generation", 32), ("slot", 70), ("wrap", 170), ("mac", 640)] {
+        let place = u32::to_le_bytes(place);
+        seed(corpus, "keyring", name, &[&[1], &place[..], &[1]].concat());
+    }
+}
+
+fn texts(corpus: &Path) {
+    let requests = [
+        r#"{"ability":"text-generation","input":[{"type":"text","text":"hi"}]}"#,
+        r#"{"ability":"a","input":[{"type":"json","value":{"b":[1,2.50,null]}},{"type":"image","uri":"https://h/i.png","media_type":"image/png"}],
+"requirements":{"input_modalities":["text","image"],"output_modalities":["json"],"stream":true,"tools":false,"structured_output":true,"async":false,"cancel":true},
+"routing":{"strategy":"ordered","provider_order":["p","q"],"allow_fallback":true,"max_attempts":3,"retry_budget_ms":5e3},
+"deadline_ms":60000,"metadata":{"k":"v","n":1.5,"b":true},"extensions":{"mock":{"chunks":2}}}"#,
+    ];
+    for (number, request) in requests.iter().enumerate() {
+        seed(corpus, "request", &number.to_string(), request.as_bytes());
+        seed(corpus, "canonical_json", &format!("request-{number}"), request.as_bytes());
+        seed(corpus, "json_text", &format!("request-{number}"), request.as_bytes());
+    }
+    let pairs = [
+        ("integers", "9007199254740993\x009007199254740992"),
+        ("spellings", "[1.0,1e3,-0,0.10]\0[1,1000,0,1e-1]"),
+        ("members", "{\"b\":1,\"a\":2}\0{\"a\":2,\"b\":1.0}"),
+        ("utf16-order", "{\"\u{ff5e}\":1,\"\u{1f600}\":2}"),
+        ("escapes", "\"\\u00e9\\ud83d\\ude00\\b\\/\"\0\"\u{e9}\u{1f600}\\u0008/\""),
+        ("exponents", "0.1e-1000000000"),
+        ("exponent-overflow", "1e9223372036854775807"),
+        ("smallest", "[4.9e-324,1.7976931348623157e308,1e21,1e-7,123456789012345678901234567890]"),
+    ];
+    for (name, pair) in pairs {
+        seed(corpus, "canonical_json", name, pair.as_bytes());
+    }
+    let urls = [
+        "https://api.example.com/v1\nchat",
+        "http://127.0.0.1:8080/\n../x",
+        "http://[::1]/a/b/\nhttps://evil.example/x",
+        "https://h\n//other/x",
+        "http://localhost\nAPI_KEY_2",
+    ];
+    for (number, url) in urls.iter().enumerate() {
+        seed(corpus, "base_url", &number.to_string(), url.as_bytes());
+    }
+    let streams: [&[u8]; 4] = [
+        b"\x03\x01\x05\x02event: e\nid: 1\ndata: {\"a\":1}\ndata: b\n\n: note\n\ndata: [DONE]\n\n",
+        b"\x02\x00\x07data: a\r\rdata:b\r\n\r\nretry: 5\n\ndata\n\n",
+        b"\x01\x02\xef\xbb\xbfdata: \xc3\xa9\xf0\x9f\x98\x80\n\nda",
+        b"\x00data: \xff\n\ndata: x\n\n",
+    ];
+    for (number, stream) in streams.iter().enumerate() {
+        seed(corpus, "upstream_sse", &number.to_string(), stream);
+    }
+    for name in ["000000000001.seg", "1234567890123.idx", "000000000001-000000000003.000000000002.seg"] {
+        seed(corpus, "file_names", name, name.as_bytes());
+    }
+    seed(corpus, "file_names", "tail", b"000000000001-000000000000.tail");
+    seed(
+        corpus,
+        "group",
+        "write",
+        b"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x50\x01\x02\x03\x00\x02\x03abc\x01",
+    );
+}
+
+/// One step of every kind of damage on every journal, and a few of two steps.
+fn images(corpus: &Path) {
+    for base in 0..4_u8 {
+        seed(corpus, "journal_image", &format!("{base}-untouched"), &[base]);
+        for kind in 0..11_u8 {
+            for file in [0, 1, 2, 3, 4] {
+                let step = [kind, file, 0x40, 0x21, 0, 0, 7, 1, 0, 0, 9];
+                let name = format!("{base}-{kind}-{file}");
+                seed(corpus, "journal_image", &name, &[&[base], &step[..]].concat());
+            }
+        }
+        // The newest group cut, zeroed and damaged under an older head.
+        for (name, last) in [("cut", [1_u8, 3, 0x80, 0x21]), ("zeroed", [3, 3, 0x80, 0x21])] {
+            let steps = [&[base, 10, 0][..], &last, &[0, 0, 0, 2, 0, 0, 0]].concat();
+            seed(corpus, "journal_image", &format!("{base}-older-head-{name}"), &steps);
+        }
+    }
+}

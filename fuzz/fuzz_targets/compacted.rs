@@ -1,0 +1,4 @@
+//! The target `compacted`; its body is in `sealog-testkit`.
+#![no_main]
+
+sealog_fuzz::target!("compacted");

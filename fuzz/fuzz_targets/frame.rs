@@ -1,0 +1,4 @@
+//! The target `frame`; its body is in `sealog-testkit`.
+#![no_main]
+
+sealog_fuzz::target!("frame");
