@@ -209,7 +209,10 @@ fn garbage_behind_the_seal_is_a_torn_tail() {
 }
 
 /// The journal of `image` opened again and killed inside its first commit, at the first call for which `stop` holds.
-fn killed_while_publishing(image: &Image, stop: impl Fn(&sealog_disk::sim::TraceEntry) -> bool) -> SimDisk {
+pub(super) fn killed_while_publishing(
+    image: &Image,
+    stop: impl Fn(&sealog_disk::sim::TraceEntry) -> bool,
+) -> SimDisk {
     let run = |disk: &SimDisk| {
         let (journal, _) =
             Journal::open_manual(&Bench::on(disk.clone(), 31).config, &mut Records::default()).unwrap();
@@ -227,7 +230,7 @@ fn killed_while_publishing(image: &Image, stop: impl Fn(&sealog_disk::sim::Trace
     disk.crash_point().image(Choice::Everything)
 }
 
-fn writes_fourth(entry: &sealog_disk::sim::TraceEntry, offset: u64) -> bool {
+pub(super) fn writes_fourth(entry: &sealog_disk::sim::TraceEntry, offset: u64) -> bool {
     let wanted = segment(4).to_string();
     let writes = matches!(entry.call, sealog_disk::sim::Call::WriteDurable | sealog_disk::sim::Call::Write);
     writes && entry.file == wanted && entry.offset == offset
