@@ -126,6 +126,8 @@ impl HeadWriter {
     /// `counter` is that of the slot that counts now. Repairs nothing by itself.
     pub fn open(disk: &dyn Disk, keyring: &Keyring, state: &HeadState) -> Result<HeadWriter> {
         let file = disk.open_for_write(&head_name())?;
+        // What a killed process wrote may not be durable yet; a second slot must not be in the air beside it (JF-3).
+        file.sync_data()?;
         let root = keyring.active_root();
         let counter = state.slot.as_ref().map_or(0, |slot| slot.counter);
         Ok(HeadWriter {

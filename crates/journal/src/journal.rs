@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use sealog_disk::DiskLock;
+use sealog_disk::{DiskLock, ErrorKind, Folder};
 use sealog_journal_format::record::unit_bytes;
 
 use crate::cache::FrameCache;
@@ -286,6 +286,13 @@ fn judge_from_device(store: &Store, head: &HeadState) -> Result<bool> {
     let options = ScanOptions { uncached_last: false, live: false };
     let scan = scan::scan(store, head, options, &mut Nothing)?;
     refuse_problems(&scan, head)?;
+    // Names that a killed process made may be visible and not durable; from here on they are relied upon.
+    for folder in [Folder::Root, Folder::Segments] {
+        match store.disk.sync_folder(folder) {
+            Err(e) if e.kind != ErrorKind::NotFound => return Err(e.into()),
+            Ok(()) | Err(_) => {}
+        }
+    }
     let mut device_read = true;
     for segment in scan.opened.iter().rev().take(2) {
         let writable = store.disk.open_for_write(&segment.name)?;
