@@ -78,9 +78,7 @@ fn remove_leftovers(disk: &dyn Disk) -> Result<()> {
 /// with the follower.
 fn cut(store: &Store, scan: &Scan) -> Result<()> {
     let Some(last) = scan.last_segment() else { return Ok(()) };
-    if last.length == scan.end.end_offset {
-        return Ok(());
-    }
+    // Also where the length is right already: an earlier start may have failed between its cut and the sync of it.
     let file = store.disk.open_for_write(&last.name)?;
     file.set_length(scan.end.end_offset)?;
     file.sync_all()?;
