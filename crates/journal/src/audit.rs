@@ -83,7 +83,9 @@ fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> {
     let live = config.disk.is_locked()?;
     let store = Store::open(config)?;
     let head = if live { settle(config, &store)? } else { head::read(&*store.disk, &store.keyring)? };
-    let scan = scan::scan(&store, &head, ScanOptions { uncached_last: false, live }, &mut sink)?;
+    // On a stopped journal the device is asked, as a start would: after a failed sync the cache may show frames that
+    // were never written (JR-4).
+    let scan = scan::scan(&store, &head, ScanOptions { uncached_last: !live, live }, &mut sink)?;
     Ok((facts(&store, &head, scan, live), sink))
 }
 
