@@ -60,7 +60,7 @@ fn samples(default: usize) -> usize {
 }
 
 /// Runs `work` for every number below `count` on as many threads as there are processors, at most four.
-fn in_parallel(count: usize, work: impl Fn(usize) + Sync) {
+pub(crate) fn in_parallel(count: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get()).min(4);
     std::thread::scope(|scope| {

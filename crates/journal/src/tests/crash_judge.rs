@@ -145,7 +145,19 @@ pub(crate) fn judge(image: &SimDisk, expected: &Expected, seed: u64) -> Result<J
         0 => drop(opened),
         _ => opened.journal.close().map_err(|e| format!("the close failed: {e}"))?,
     }
-    next_start(image, &grown, seed).map(|()| judged)
+    next_start(image, &grown, seed)?;
+    lasting(image, &grown, seed).map(|()| judged)
+}
+
+/// What was acknowledged after the start stands however the power goes then.
+fn lasting(image: &SimDisk, grown: &Expected, seed: u64) -> Result<(), String> {
+    let point = image.crash_point();
+    let pick = if seed.is_multiple_of(2) { Pick::Prefix(0) } else { Pick::Seeded(seed) };
+    let (found, shown) = read_only(&Bench::on(self::image(&point, pick), 1))?;
+    match found.problems.first() {
+        Some(problem) => Err(format!("damage after the start and a crash, {pick:?}: {problem:?}")),
+        None => grown.check(&shown).map(|_| ()).map_err(|e| format!("after the start and a crash: {e}")),
+    }
 }
 
 /// The start after that one: the same records, nothing to repair, no empty segment, no leftover.
