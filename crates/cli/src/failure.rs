@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use sealog_disk::DiskError;
+use sealog_disk::{DiskError, ErrorKind};
 use sealog_journal::{JournalError, Place};
 use serde::Serialize;
 
@@ -77,6 +77,9 @@ impl Failure {
         };
         let what = match &error {
             JournalError::Locked { holder: Some(holder) } => format!("{error} ({holder})"),
+            JournalError::Corrupt { place, row, what } => format!("{what} ({place}, row {row})"),
+            JournalError::CorruptFile { file, what } => format!("{file}: {what}"),
+            JournalError::Disk(disk) if disk.kind == ErrorKind::NotFound => "there is no journal here".into(),
             JournalError::Disk(disk) => disk_text(disk),
             other => other.to_string(),
         };

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::opening::Ready;
 use crate::render::Render;
-use crate::report::TailBody;
+use crate::report::{TailBody, counted, hex};
 
 /// An engine over an open journal.
 #[derive(Debug)]
@@ -101,10 +101,11 @@ fn tell_recovery(opened: &Opened, render: Render) {
     let found = &opened.recovery;
     let records: u64 = found.segments.iter().map(|segment| segment.records).sum();
     render.note(&format!(
-        "journal {}: epoch {}, {} segments, {records} records, last sequence {}",
-        crate::report::hex(&found.store_id),
+        "journal {}: epoch {}, {}, {}, last sequence {}",
+        hex(&found.store_id),
         found.epoch,
-        found.segments.len(),
+        counted(found.segments.len() as u64, "segment"),
+        counted(records, "record"),
         found.last_sequence
     ));
     if let Some(tail) = &found.tail {
@@ -130,9 +131,9 @@ fn tell_recovery(opened: &Opened, render: Render) {
     if !opened.interrupted.is_empty() {
         let unknown = opened.interrupted.len() - not_dispatched;
         render.note(&format!(
-            "{} interrupted executions ended as failed: {unknown} with unknown outcome, {not_dispatched} \
-             never dispatched; nothing was sent again",
-            opened.interrupted.len()
+            "{} ended as failed: {unknown} with unknown outcome, {not_dispatched} never dispatched; nothing was \
+             sent again",
+            counted(opened.interrupted.len() as u64, "interrupted execution")
         ));
     }
 }

@@ -106,7 +106,7 @@ pub fn problem_bodies(problems: &[Problem], findings: &[Finding]) -> Vec<Problem
         offset: finding.offset,
         sequence: finding.sequence,
         row: None,
-        what: finding.what,
+        what: finding.what.words(),
     });
     of_files.chain(of_records).collect()
 }
@@ -270,6 +270,11 @@ pub fn copy_word(copy: KeyringCopy) -> &'static str {
     }
 }
 
+/// `1 segment`, `2 segments`.
+pub fn counted(count: u64, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -304,11 +309,12 @@ pub fn damaged(audit: &Audit, findings: &[Finding], dir: &Path) -> Failure {
     let (what, place) = match (audit.problems.first(), findings.first()) {
         (Some(problem), _) => {
             let Problem { place, row, what } = problem;
-            (format!("damaged: {what} ({place}, row {row})"), Some(Box::new((*place, *row))))
+            (format!("{what} ({place}, row {row})"), Some(Box::new((*place, *row))))
         }
         (None, Some(finding)) => {
             let Finding { segment, offset, sequence, what } = finding;
-            (format!("damaged: {what} (segment {segment}, offset {offset}, sequence {sequence})"), None)
+            let what = what.words();
+            (format!("{what} (segment {segment}, offset {offset}, sequence {sequence})"), None)
         }
         (None, None) => ("damaged".to_owned(), None),
     };

@@ -17,7 +17,59 @@ pub struct Finding {
     pub segment: u64,
     pub offset: u64,
     pub sequence: u64,
-    pub what: &'static str,
+    pub what: What,
+}
+
+/// What a record has wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    UnreadableForget,
+    UnreadableCreation,
+    UnreadableEvent,
+    UnreadableResult,
+    UnknownRecord,
+    SecondCreation,
+    EventWithoutCreation,
+    ResultWithoutCreation,
+    MissingEvents,
+    EventBehindTerminal,
+    TerminalWithoutResult,
+    OtherResult,
+}
+
+impl What {
+    pub fn words(self) -> &'static str {
+        match self {
+            What::UnreadableForget => "a forget record that cannot be read",
+            What::UnreadableCreation => "a creation that cannot be read",
+            What::UnreadableEvent => "an event that cannot be read",
+            What::UnreadableResult => "a stored result that cannot be read",
+            What::UnknownRecord => "a record that this release does not know",
+            What::SecondCreation => "an execution is created a second time",
+            What::EventWithoutCreation => "an event of an execution whose creation is not here",
+            What::ResultWithoutCreation => "a result of an execution whose creation is not here",
+            What::MissingEvents => "events are missing before this one",
+            What::EventBehindTerminal => "an event behind the terminal one",
+            What::TerminalWithoutResult => "a terminal event without its stored result",
+            What::OtherResult => "the stored result is not what the events give",
+        }
+    }
+
+    /// Whether a gap in the journal alone brings it about.
+    fn follows_from_a_gap(self) -> bool {
+        match self {
+            What::EventWithoutCreation | What::ResultWithoutCreation | What::MissingEvents => true,
+            What::UnreadableForget
+            | What::UnreadableCreation
+            | What::UnreadableEvent
+            | What::UnreadableResult
+            | What::UnknownRecord
+            | What::SecondCreation
+            | What::EventBehindTerminal
+            | What::TerminalWithoutResult
+            | What::OtherResult => false,
+        }
+    }
 }
 
 /// One execution, without its content.
@@ -73,7 +125,12 @@ impl Survey {
         Survey { fold: true, ..Survey::default() }
     }
 
-    fn find(&mut self, frame: &FrameView, record: &Record, what: &'static str) {
+    /// Takes out what only says again that the journal has gaps.
+    pub fn explain_by_gaps(&mut self) {
+        self.findings.retain(|finding| !finding.what.follows_from_a_gap());
+    }
+
+    fn find(&mut self, frame: &FrameView, record: &Record, what: What) {
         let Record { sequence, .. } = *record;
         self.findings.push(Finding { segment: frame.segment, offset: frame.offset, sequence, what });
     }
@@ -93,13 +150,13 @@ impl Survey {
                     }
                 }
             }
-            Err(_) => self.find(frame, record, "a forget record that cannot be read"),
+            Err(_) => self.find(frame, record, What::UnreadableForget),
         }
     }
 
     fn created(&mut self, frame: &FrameView, record: &Record, stream: StreamId) {
         let Ok(created) = body::decode_created(&record.body) else {
-            return self.find(frame, record, "a creation that cannot be read");
+            return self.find(frame, record, What::UnreadableCreation);
         };
         let id = ExecutionId::from_bytes(stream.0);
         let execution = Execution {
@@ -114,15 +171,15 @@ impl Survey {
             result: None,
         };
         if self.executions.insert(stream, execution).is_some() {
-            self.find(frame, record, "an execution is created a second time");
+            self.find(frame, record, What::SecondCreation);
         }
     }
 
     fn result(&mut self, frame: &FrameView, record: &Record, stream: StreamId) {
         let result = body::decode_result(&record.body);
         match (result, self.executions.get_mut(&stream)) {
-            (Err(_), _) => self.find(frame, record, "a stored result that cannot be read"),
-            (Ok(_), None) => self.find(frame, record, "a result of an execution whose creation is not here"),
+            (Err(_), _) => self.find(frame, record, What::UnreadableResult),
+            (Ok(_), None) => self.find(frame, record, What::ResultWithoutCreation),
             (Ok(result), Some(execution)) => {
                 if execution.fold.is_some() {
                     execution.result = Some(result);
@@ -133,7 +190,7 @@ impl Survey {
 
     fn event(&mut self, frame: &FrameView, record: &Record, stream: StreamId) {
         let Ok(body) = body::decode(record.kind, &record.body) else {
-            return self.find(frame, record, "an event that cannot be read");
+            return self.find(frame, record, What::UnreadableEvent);
         };
         let event = Event { sequence: record.event_number, time: Timestamp(record.time_ms), body };
         if self.keep_events_of == Some(stream) {
@@ -148,7 +205,7 @@ impl Survey {
             });
         }
         let Some(execution) = self.executions.get_mut(&stream) else {
-            return self.find(frame, record, "an event of an execution whose creation is not here");
+            return self.find(frame, record, What::EventWithoutCreation);
         };
         let what = execution.take(frame, record, &event);
         if let Some(what) = what {
@@ -159,7 +216,7 @@ impl Survey {
 
 impl Execution {
     /// Takes the next event; says what is wrong with it.
-    fn take(&mut self, frame: &FrameView, record: &Record, event: &Event) -> Option<&'static str> {
+    fn take(&mut self, frame: &FrameView, record: &Record, event: &Event) -> Option<What> {
         let ended = self.status.is_terminal();
         let follows = event.sequence == self.events + 1;
         self.status = event.body.status();
@@ -168,11 +225,11 @@ impl Execution {
         self.bytes += record.logical_size;
         self.last_segment = frame.segment;
         if ended {
-            return Some("an event behind the terminal one");
+            return Some(What::EventBehindTerminal);
         }
         if !follows {
             self.fold = None;
-            return Some("events are missing before this one");
+            return Some(What::MissingEvents);
         }
         let fold = self.fold.as_mut()?;
         fold.push(event);
@@ -181,8 +238,8 @@ impl Execution {
         }
         let snapshot = self.fold.take()?.into_snapshot();
         match self.result.take().map(|result| result.agrees_with(&snapshot)) {
-            None => Some("a terminal event without its stored result"),
-            Some(Some(false)) => Some("the stored result is not what the events give"),
+            None => Some(What::TerminalWithoutResult),
+            Some(Some(false)) => Some(What::OtherResult),
             // `None`: made by other rules, which this release does not have.
             Some(Some(true) | None) => None,
         }
@@ -201,7 +258,7 @@ impl Sink for Survey {
             return self.journal_record(frame, record);
         }
         let (Some(kind), Some(stream)) = (RecordKind::from_number(record.kind), record.stream) else {
-            return self.find(frame, record, "a record that this release does not know");
+            return self.find(frame, record, What::UnknownRecord);
         };
         match kind {
             RecordKind::Created => self.created(frame, record, stream),

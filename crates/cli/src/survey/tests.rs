@@ -78,7 +78,7 @@ impl Journal {
 
     #[track_caller]
     fn check(&self, expected: &[&str]) {
-        let found: Vec<&str> = self.survey.findings.iter().map(|finding| finding.what).collect();
+        let found: Vec<&str> = self.survey.findings.iter().map(|finding| finding.what.words()).collect();
         assert_eq!(found, expected);
     }
 }
@@ -124,6 +124,8 @@ fn holes_and_second_ends_are_found() {
     journal.events += 1;
     journal.event(delta("a"));
     journal.check(&["events are missing before this one"]);
+    journal.survey.explain_by_gaps();
+    journal.check(&[]);
     let mut journal = Journal::new();
     journal.event(EventBody::Accepted);
     let error = ErrorFact::new(PortableCode::InternalError, "m", false);

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::opening;
 use crate::render::Render;
-use crate::report::{self, GapBody, KeyringBody, ProblemBody, TailBody, Verdict};
+use crate::report::{self, GapBody, KeyringBody, ProblemBody, TailBody, Verdict, counted};
 use crate::survey::Survey;
 
 /// Problems that the text form prints; `--json` lists all.
@@ -34,8 +34,11 @@ struct Answer {
 
 pub fn run(args: &Verify, render: Render) -> Result<Exit> {
     let config = opening::for_reading(&args.dir, args.place, &args.key, render)?;
-    let (audit, survey) =
+    let (audit, mut survey) =
         audit(&config, &mut Survey::checking).map_err(|error| Failure::journal(error, &args.dir))?;
+    if !audit.gaps.is_empty() {
+        survey.explain_by_gaps();
+    }
     let verdict = Verdict::of(&audit, &survey.findings);
     let answer = Answer {
         verdict,
@@ -77,8 +80,11 @@ fn text(answer: &Answer) -> String {
     };
     let Answer { store_id, segments, frames, records, executions, last_sequence, .. } = answer;
     let mut text = format!(
-        "{word}: journal {store_id}, {segments} segments, {frames} frames, {records} records, \
-         {executions} executions, last sequence {last_sequence}\n"
+        "{word}: journal {store_id}, {}, {}, {}, {}, last sequence {last_sequence}\n",
+        counted(*segments, "segment"),
+        counted(*frames, "frame"),
+        counted(*records, "record"),
+        counted(*executions, "execution")
     );
     if let Some(tail) = &answer.tail {
         let _ = writeln!(text, "{}", tail.line());

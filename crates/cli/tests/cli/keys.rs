@@ -1,0 +1,126 @@
+//! Key sources: the same for every verb, and what is refused as a key.
+
+use std::os::fd::AsRawFd;
+
+use crate::bench::Bench;
+
+const VERIFY: [&str; 3] = ["journal", "verify", "data"];
+
+fn verify(bench: &Bench, more: &[&str]) -> crate::bench::Ran {
+    bench.run(&[&VERIFY[..], more].concat())
+}
+
+#[test]
+fn a_key_file_has_no_group_or_other_bits() {
+    let bench = Bench::new();
+    bench.init();
+    let key = bench.read("key");
+    for mode in [0o640, 0o604, 0o644, 0o660, 0o620, 0o602, 0o601] {
+        bench.write("key", &key, mode);
+        assert_eq!(verify(&bench, &["--key-file", "key"]).expect(2).word(), "bad_key_file", "{mode:o}");
+    }
+    for mode in [0o600, 0o400] {
+        bench.write("key", &key, mode);
+        verify(&bench, &["--key-file", "key"]).expect(0);
+    }
+}
+
+#[test]
+fn anything_that_is_no_key_is_2() {
+    let bench = Bench::new();
+    bench.init();
+    let key = bench.read("key");
+    assert_eq!(key.len(), 64);
+    for (name, bytes) in [
+        ("empty", &b""[..]),
+        ("short", &key[..63]),
+        ("long", &[&key[..], &[0]].concat()),
+        ("text", b"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"),
+        ("newline", &[&[7; 32][..], b"\n"].concat()),
+    ] {
+        bench.write(name, bytes, 0o600);
+        assert_eq!(verify(&bench, &["--key-file", name]).expect(2).word(), "bad_key_file", "{name}");
+    }
+    let mut flipped = key;
+    flipped[40] ^= 1;
+    bench.write("flipped", &flipped, 0o600);
+    assert_eq!(verify(&bench, &["--key-file", "flipped"]).expect(2).word(), "bad_key_file");
+    assert_eq!(verify(&bench, &["--key-file", "."]).expect(2).word(), "bad_key_file");
+    assert_eq!(verify(&bench, &["--key-file", "absent"]).expect(2).word(), "no_such_key_file");
+}
+
+#[test]
+fn a_raw_key_makes_and_opens_a_journal() {
+    let bench = Bench::new();
+    bench.write("raw", &[7; 32], 0o600);
+    bench.run(&["journal", "init", "data", "--key-file", "raw"]).expect(0);
+    assert_eq!(bench.read("raw"), [7; 32]);
+    verify(&bench, &["--key-file", "raw"]).expect(0);
+}
+
+#[test]
+fn a_descriptor_hands_the_key_over() {
+    let bench = Bench::new();
+    bench.init();
+    let input = bench.read("key");
+    bench.run_with_input(&[&VERIFY[..], &["--key-fd", "0"]].concat(), &input).expect(0);
+    let short = bench.run_with_input(&[&VERIFY[..], &["--key-fd", "0"]].concat(), &input[..31]);
+    assert_eq!(short.expect(2).word(), "bad_key_fd");
+    assert_eq!(verify(&bench, &["--key-fd", "99"]).expect(2).word(), "bad_key_fd");
+    // An inherited descriptor other than standard input: a pipe without close-on-exec.
+    let (read, write) = rustix::pipe::pipe().unwrap();
+    rustix::io::write(&write, &input).unwrap();
+    drop(write);
+    verify(&bench, &["--key-fd", &read.as_raw_fd().to_string()]).expect(0);
+}
+
+#[test]
+fn a_passphrase_file_makes_and_opens_a_journal() {
+    let bench = Bench::new();
+    bench.write("phrase", b"correct horse battery staple\n", 0o600);
+    bench.run(&["journal", "init", "data", "--passphrase-file", "phrase"]).expect(0);
+    verify(&bench, &["--passphrase-file", "phrase"]).expect(0);
+    bench.write("bare", b"correct horse battery staple", 0o600);
+    verify(&bench, &["--passphrase-file", "bare"]).expect(0);
+    bench.write("wrong", b"correct horse battery staple\n\n", 0o600);
+    assert_eq!(verify(&bench, &["--passphrase-file", "wrong"]).expect(12).word(), "wrong_key");
+    bench.write("nothing", b"\n", 0o600);
+    assert_eq!(verify(&bench, &["--passphrase-file", "nothing"]).expect(2).word(), "bad_passphrase_file");
+    // Nobody can be asked here.
+    assert_eq!(verify(&bench, &["--prompt"]).expect(2).word(), "no_terminal");
+    let inspect = bench.run(&["journal", "inspect", "data", "--passphrase-file", "phrase", "--json"]).json();
+    assert_eq!(inspect["keyring"]["slots"][0]["kind"], "passphrase");
+}
+
+#[test]
+fn the_credential_of_the_service_manager_is_found() {
+    let bench = Bench::new();
+    bench.init();
+    bench.make_dir("credentials", 0o700);
+    let key = bench.read("key");
+    // The service manager's bits are its own affair.
+    bench.write("credentials/sealog.key", &key, 0o440);
+    let with = |folder: &str| -> crate::bench::Ran {
+        let mut command = bench.command(&VERIFY);
+        command.env("CREDENTIALS_DIRECTORY", bench.path(folder)).output().unwrap().into()
+    };
+    with("credentials").expect(0);
+    assert_eq!(with("elsewhere").expect(2).word(), "no_key");
+    bench.write("credentials/sealog.key", b"no key", 0o440);
+    assert_eq!(with("credentials").expect(2).word(), "bad_credential");
+}
+
+#[test]
+fn without_a_key_the_store_id_finds_it() {
+    let bench = Bench::new();
+    let made = bench.run(&["journal", "init", "data", "--json"]).expect(0).json();
+    let id = made["store_id"].as_str().unwrap();
+    let key = bench.path(&format!("config/sealog/{id}.key"));
+    assert_eq!(made["key_file"], key.to_str().unwrap());
+    verify(&bench, &[]).expect(0);
+    bench.run(&["run", "hi", "--data-dir", "data"]).expect(0);
+    bench.remove(&format!("config/sealog/{id}.key"));
+    let lost = verify(&bench, &[]).expect(2);
+    assert_eq!(lost.word(), "no_key");
+    assert!(lost.stderr.contains(id), "{}", lost.stderr);
+}

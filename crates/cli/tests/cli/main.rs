@@ -1,0 +1,15 @@
+//! The real binary from outside: exit codes, golden cases, nodes that are killed and come back.
+//!
+//! Nothing here reads the home directory: every case has its own folder and its own environment.
+
+#![expect(clippy::unwrap_used, reason = "what a test prepares must work, in its helpers too")]
+
+mod bench;
+mod codes;
+mod demo;
+mod golden;
+mod init;
+mod keys;
+mod node;
+mod reading;
+mod run;

@@ -1,0 +1,173 @@
+//! `serve`: the first line, refusals before the port is bound, stopping, and that no content leaks.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{TcpListener, TcpStream};
+
+use rustix::process::Signal;
+
+use crate::bench::{Bench, Node, id_in};
+
+#[test]
+fn the_first_line_names_the_port_and_the_node_answers() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    assert!(node.first_line.starts_with("sealog listening on http://127.0.0.1:"), "{}", node.first_line);
+    assert!(node.first_line.ends_with('\n'));
+    assert!(node.http("GET /v1/runtime", "").contains("\"state\":\"ready\""));
+    node.signal(Signal::INT);
+    let mut node = node;
+    assert_eq!(node.end().0, Some(0));
+}
+
+#[test]
+fn a_stop_lets_subscribers_see_the_terminal_event() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    let body = r#"{"ability":"text-generation","input":[{"type":"text","text":"x"}],"extensions":{"mock":{"stall_after":1}}}"#;
+    let id = id_in(&node.http("POST /v1/executions", body));
+    let mut stream = BufReader::new(node.http_open(&format!("GET /v1/executions/{id}/events"), ""));
+    let mut line = String::new();
+    while !line.starts_with("event: output.delta") {
+        line.clear();
+        assert_ne!(stream.read_line(&mut line).unwrap(), 0);
+    }
+    node.signal(Signal::TERM);
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("event: execution.failed") && rest.contains("\"status\":\"cancelled\""), "{rest}");
+    let mut node = node;
+    assert_eq!(node.end().0, Some(0));
+}
+
+#[test]
+fn work_that_does_not_stop_uses_up_the_grace() {
+    let bench = Bench::new();
+    let node = bench.node(&["--grace-ms", "200"]);
+    let body = r#"{"ability":"text-generation","input":[{"type":"text","text":"x"}],"extensions":{"mock":{"chunks":1000,"delay_ms":1000,"ignore_cancel":true}}}"#;
+    let id = id_in(&node.http("POST /v1/executions", body));
+    let mut stream = BufReader::new(node.http_open(&format!("GET /v1/executions/{id}/events"), ""));
+    let mut line = String::new();
+    while !line.starts_with("event: output.delta") {
+        line.clear();
+        assert_ne!(stream.read_line(&mut line).unwrap(), 0);
+    }
+    let (code, stderr) = node.stop();
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("grace period expired"), "{stderr}");
+    bench.run(&["journal", "verify", "data", "--key-file", "key"]).expect(0);
+}
+
+#[test]
+fn only_loopback_unless_asked_for() {
+    let bench = Bench::new();
+    bench.init();
+    let serve = ["serve", "--data-dir", "data", "--key-file", "key", "--listen", "0.0.0.0:0"];
+    assert_eq!(bench.run(&serve).expect(2).word(), "not_loopback");
+    let node = Node::start(bench.command(&[&serve[..], &["--allow-remote"]].concat()));
+    assert!(node.first_line.starts_with("sealog listening on http://0.0.0.0:"), "{}", node.first_line);
+    assert_eq!(node.stop().0, Some(0));
+}
+
+#[test]
+fn a_taken_port_is_said_and_the_journal_closed() {
+    let bench = Bench::new();
+    bench.init();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let serve = ["serve", "--data-dir", "data", "--key-file", "key", "--listen", &address];
+    assert_eq!(bench.run(&serve).expect(1).word(), "listen_failed");
+    let inspect = bench.run(&["journal", "inspect", "data", "--key-file", "key", "--json"]).json();
+    assert_eq!(inspect["head"]["closed"], true);
+}
+
+#[test]
+fn a_refused_start_never_binds_the_port() {
+    let bench = Bench::new();
+    bench.finished();
+    bench.write("other", &[1; 32], 0o600);
+    // Somebody who could connect would be seen here.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let listen = format!("127.0.0.1:{port}");
+    let ran =
+        bench.run(&["serve", "--data-dir", "data", "--key-file", "other", "--listen", &listen]).expect(12);
+    assert_eq!(ran.stdout, "");
+    assert!(TcpStream::connect(&listen).is_err());
+}
+
+#[test]
+fn a_configuration_is_refused_by_file_line_and_key_but_never_by_value() {
+    let bench = Bench::new();
+    let refused = |text: &str, place: &str| {
+        bench.write("sealog.toml", text.as_bytes(), 0o644);
+        let serve = ["serve", "--data-dir", "data", "--listen", "127.0.0.1:0", "--config", "sealog.toml"];
+        for json in [&[][..], &["--json"]] {
+            let ran = bench.run(&[&serve[..], json].concat()).expect(2);
+            assert!(ran.stderr.contains("unsupported or unsafe field"), "{}", ran.stderr);
+            assert!(ran.stderr.contains(place), "{}", ran.stderr);
+            assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+        }
+        assert!(!bench.path("data").exists());
+    };
+    refused("max_active = 3\n", "sealog.toml:1: max_active");
+    let chat = "[[providers]]\ntype = \"openai-chat\"\nmodel = \"m\"\nbase_url = \"https://h/v1\"\n";
+    refused(&format!("{chat}api_key = \"sk-hunter2\"\n"), "sealog.toml:5: providers.api_key");
+    let remote = chat.replace("https://h/v1", "http://hunter2.example.com/v1");
+    refused(&remote, "sealog.toml:4: providers.base_url");
+}
+
+#[test]
+fn the_configured_limit_and_providers_count() {
+    let bench = Bench::new();
+    let text =
+        "max_active_executions = 1\n[[providers]]\ntype = \"mock\"\nid = \"only\"\nabilities = [\"chat\"]\n";
+    bench.write("sealog.toml", text.as_bytes(), 0o644);
+    let node = bench.node(&["--config", "sealog.toml"]);
+    assert!(node.http("GET /v1/providers", "").contains("\"provider\":\"only\""));
+    let body =
+        r#"{"ability":"chat","input":[{"type":"text","text":"x"}],"extensions":{"mock":{"stall_after":0}}}"#;
+    assert!(node.http("POST /v1/executions", body).starts_with("HTTP/1.1 202"));
+    let full = node.http("POST /v1/executions", body);
+    assert!(full.starts_with("HTTP/1.1 503") && full.contains("queue_full"), "{full}");
+    assert_eq!(node.stop().0, Some(0));
+}
+
+#[test]
+fn no_file_and_no_log_holds_content() {
+    const CANARY: &str = "canary-7f3a";
+    let bench = Bench::new();
+    let mut command =
+        bench.command(&["serve", "--data-dir", "data", "--key-file", "key", "--listen", "127.0.0.1:0"]);
+    command.env("SEALOG_LOG", "trace");
+    let node = Node::start(command);
+    let body = format!(
+        r#"{{"ability":"text-generation","input":[{{"type":"text","text":"{CANARY}"}}],"metadata":{{"m":"{CANARY}"}},"extensions":{{"mock":{{"tool_calls":[{{"call_id":"{CANARY}","name":"{CANARY}","arguments":"{CANARY}"}}],"usage":[{{"unit":"{CANARY}","quantity":1}}]}}}}}}"#
+    );
+    let id = id_in(&node.http("POST /v1/executions", &body));
+    let stream = node.http(&format!("GET /v1/executions/{id}/events"), "");
+    assert!(stream.contains(CANARY) && stream.contains("execution.completed"), "{stream}");
+    let refused = node.http("POST /v1/executions", &format!("{{\"{CANARY}\":1}}"));
+    assert!(refused.starts_with("HTTP/1.1 400") && !refused.contains(CANARY), "{refused}");
+    let (code, stderr) = node.stop();
+    assert_eq!(code, Some(0));
+    let key = bench.read("key");
+    for (path, bytes) in bench.files("data") {
+        let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
+        assert!(!holds(CANARY.as_bytes()) && !holds(&key[28..60]), "{}", path.display());
+    }
+    assert!(!stderr.contains(CANARY), "{stderr}");
+}
+
+#[test]
+fn the_process_leaves_no_core_and_may_open_many_files() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    let limits = node.limits();
+    let row = |name: &str| {
+        let row = limits.lines().find(|line| line.starts_with(name)).unwrap();
+        row[name.len()..].split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("Max core file size")[..2], ["0", "0"]);
+    let files = row("Max open files");
+    assert_eq!(files[0], files[1]);
+    assert_eq!(node.stop().0, Some(0));
+}

@@ -1,0 +1,128 @@
+//! The read-only verbs: torn tails, running nodes, read-only media, and that they never write.
+
+use std::io::{BufRead, BufReader};
+
+use crate::bench::{Bench, id_in};
+
+const SEGMENT: &str = "data/segments/000000000001.seg";
+
+#[test]
+fn garbage_behind_the_end_is_a_torn_tail_to_everyone() {
+    let bench = Bench::new();
+    let id = bench.finished();
+    let mut bytes = bench.read(SEGMENT);
+    let end = bytes.len();
+    bytes.extend_from_slice(&[0xa5; 700]);
+    bytes.extend_from_slice(&[0; 836]);
+    bench.write(SEGMENT, &bytes, 0o600);
+    let before = bench.files("data");
+    let verify = bench.run(&["journal", "verify", "data", "--key-file", "key"]).expect(0);
+    let words = "it cannot be told apart from damage to what was written within the last 250 ms";
+    assert!(
+        verify.stdout.contains(&format!("torn tail: segment 1, offset {end}, 1536 bytes")),
+        "{}",
+        verify.stdout
+    );
+    assert!(
+        verify.stdout.contains("sectors still zero") && verify.stdout.contains(words),
+        "{}",
+        verify.stdout
+    );
+    let json = bench.run(&["journal", "verify", "data", "--key-file", "key", "--json"]).expect(0).json();
+    assert_eq!((&json["verdict"], &json["tail"]["segment"]), (&"torn_tail".into(), &1.into()));
+    assert_eq!((&json["tail"]["offset"], &json["tail"]["bytes"]), (&end.into(), &1536.into()));
+    assert!(json["tail"]["zero_sectors"].as_u64().unwrap() >= 1);
+    let inspect = bench.run(&["journal", "inspect", "data", "--key-file", "key", "--json"]).expect(0).json();
+    assert_eq!(inspect["tail"], json["tail"]);
+    bench.run(&["journal", "replay", "data", &id, "--key-file", "key"]).expect(0);
+    assert!(bench.files("data") == before, "a read-only verb wrote");
+    let node = bench.node(&[]);
+    let (code, stderr) = node.stop();
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains(&format!("torn tail: segment 1, offset {end}")), "{stderr}");
+    assert!(stderr.contains("cut, with a copy in quarantine/") && stderr.contains(words), "{stderr}");
+    let sound = bench.run(&["journal", "verify", "data", "--key-file", "key", "--json"]).expect(0).json();
+    assert_eq!(sound["verdict"], "sound");
+}
+
+#[test]
+fn a_replay_beside_a_running_node_is_the_live_stream() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    let body = r#"{"ability":"text-generation","input":[{"type":"text","text":"x"}],"extensions":{"mock":{"chunks":20,"tool_calls":[{"call_id":"c","name":"n","arguments":"{}"}]}}}"#;
+    let id = id_in(&node.http("POST /v1/executions", body));
+    let live = event_stream(node.http_open(&format!("GET /v1/executions/{id}/events"), ""));
+    let replay = |bench: &Bench| {
+        bench
+            .run(&["journal", "replay", "data", &id, "--format", "sse", "--key-file", "key"])
+            .expect(0)
+            .stdout
+    };
+    assert_eq!(replay(&bench), live);
+    assert!(live.contains("event: execution.completed"));
+    let inspect = bench.run(&["journal", "inspect", "data", "--key-file", "key", "--json"]).expect(0).json();
+    assert_eq!((&inspect["live"], &inspect["executions"]["succeeded"]), (&true.into(), &1.into()));
+    assert_eq!(node.stop().0, Some(0));
+    assert_eq!(replay(&bench), live);
+}
+
+/// The frames of an event stream, chunk sizes and heartbeats left out.
+fn event_stream(stream: std::net::TcpStream) -> String {
+    let mut text = String::new();
+    let mut heartbeat = false;
+    for line in BufReader::new(stream).lines().map(Result::unwrap) {
+        let field = ["id: ", "event: ", "data: "].iter().any(|name| line.starts_with(name));
+        if field {
+            text += &line;
+            text.push('\n');
+        } else if line.starts_with(':') {
+            heartbeat = true;
+        } else if line.is_empty() && text.ends_with('}') | text.ends_with("}\n") && !text.ends_with("\n\n") {
+            if !std::mem::take(&mut heartbeat) {
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn read_only_verbs_write_nothing_at_all() {
+    let bench = Bench::new();
+    let id = bench.finished();
+    let mode = |mode: u32| {
+        for name in ["data", "data/segments", "data/quarantine"] {
+            rustix::fs::chmod(bench.path(name), rustix::fs::Mode::from_raw_mode(mode)).unwrap();
+        }
+    };
+    let stamps = || -> Vec<_> {
+        let files = bench.files("data");
+        files.iter().map(|(path, _)| path.metadata().unwrap().modified().unwrap()).collect()
+    };
+    let (before, times) = (bench.files("data"), stamps());
+    // As on read-only media, for everybody but root.
+    mode(0o500);
+    bench.run(&["journal", "verify", "data", "--key-file", "key"]).expect(0);
+    bench.run(&["journal", "inspect", "data", "--frames", "--execution", &id, "--key-file", "key"]).expect(0);
+    bench.run(&["journal", "replay", "data", &id, "--key-file", "key"]).expect(0);
+    mode(0o700);
+    assert!(bench.files("data") == before && stamps() == times);
+}
+
+#[test]
+fn inspect_shows_places_and_no_content() {
+    let bench = Bench::new();
+    let id = bench.finished();
+    let arguments =
+        ["journal", "inspect", "data", "--frames", "--execution", &id, "--key-file", "key", "--json"];
+    let ran = bench.run(&arguments).expect(0);
+    let json = ran.json();
+    let events = json["execution"]["events"].as_array().unwrap();
+    assert_eq!(events.len(), 7);
+    assert_eq!((&events[6]["type"], &events[6]["sequence"]), (&"execution.completed".into(), &7.into()));
+    assert_eq!(json["frames"][0]["kind"], "link");
+    let text = bench.run(&arguments[..arguments.len() - 1]).expect(0);
+    for output in [&ran.stdout, &text.stdout] {
+        assert!(!output.contains("hello") && !output.contains("mock"), "{output}");
+    }
+}
