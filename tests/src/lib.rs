@@ -3,6 +3,9 @@
 //! The tests themselves are the targets `tests/<topic>.rs`; those in `tests/real/` need other tools as well. Nothing
 //! here starts, builds or replaces a binary, so that a test never runs another one than it says.
 
+pub mod canary;
+pub mod workbench;
+
 use std::path::PathBuf;
 
 /// The built program of this name, beside the running test's own folder. `cargo test --workspace` and
