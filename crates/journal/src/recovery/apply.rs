@@ -97,9 +97,19 @@ fn quarantine(store: &Store, scan: &Scan, tail: &TornTail) -> Result<bool> {
     let file = segment.file()?;
     match copy_tail(disk, store.id(), &*file, tail, bytes) {
         Ok(()) => Ok(true),
-        Err(e) if matches!(e.kind, ErrorKind::Full | ErrorKind::ReadOnly) => Ok(false),
+        Err(e) if matches!(e.kind, ErrorKind::Full | ErrorKind::ReadOnly) => {
+            // What was copied until then takes room that somebody needs.
+            if let Err(e) = disk.remove(&temporary_tail()) {
+                tracing::debug!(kind = ?e.kind, "the unfinished copy of a tail was not removed");
+            }
+            Ok(false)
+        }
         Err(e) => Err(e.into()),
     }
+}
+
+fn temporary_tail() -> Name {
+    Name::new(Folder::Quarantine, "tail.tmp").expect("a constant name is valid")
 }
 
 fn copy_tail(
@@ -111,19 +121,46 @@ fn copy_tail(
 ) -> std::result::Result<(), sealog_disk::DiskError> {
     let quarantined = QuarantineName { segment: tail.place.segment, frame: tail.place.frame };
     let name = |file: &str| Name::new(Folder::Quarantine, file).expect("digits, a dash and a known suffix");
-    let temporary = name("tail.tmp");
+    let temporary = temporary_tail();
     disk.make_folder(Folder::Quarantine)?;
     disk.sync_folder(Folder::Root)?;
-    let mut copy = vec![0; limits::HEADER_BYTES + bytes as usize];
-    let (header, body) = copy.split_at_mut(limits::HEADER_BYTES);
-    io::read_exact_at(from, header, 0)?;
-    io::read_exact_at(from, body, tail.place.offset)?;
-    io::publish(disk, &temporary, &name(&quarantined.tail_name()), &copy)?;
+    match disk.remove(&temporary) {
+        Err(e) if e.kind != ErrorKind::NotFound => return Err(e),
+        Ok(()) | Err(_) => {}
+    }
+    let copy = disk.create(&temporary)?;
+    let header_bytes = limits::HEADER_BYTES as u64;
+    copy_range(from, 0, &*copy, 0, header_bytes)?;
+    copy_range(from, tail.place.offset, &*copy, header_bytes, bytes)?;
+    copy.sync_all()?;
+    copy.close()?;
+    disk.rename(&temporary, &name(&quarantined.tail_name()))?;
+    disk.sync_folder(Folder::Quarantine)?;
     let report = format!(
         "store {store_id}\nsegment {}\nframe {}\noffset {}\nbytes {}\nsectors {}\nzero sectors {}\n",
         tail.place.segment, tail.place.frame, tail.place.offset, tail.bytes, tail.sectors, tail.zero_sectors
     );
     io::publish(disk, &temporary, &name(&quarantined.report_name()), report.as_bytes())
+}
+
+/// In pieces: a tail may be as long as a segment.
+fn copy_range(
+    from: &dyn LogFile,
+    from_offset: u64,
+    to: &dyn LogFile,
+    to_offset: u64,
+    bytes: u64,
+) -> std::result::Result<(), sealog_disk::DiskError> {
+    const PIECE_BYTES: u64 = 256 << 10;
+    let mut piece = vec![0; PIECE_BYTES.min(bytes) as usize];
+    let mut done = 0;
+    while done < bytes {
+        let len = PIECE_BYTES.min(bytes - done) as usize;
+        io::read_exact_at(from, &mut piece[..len], from_offset + done)?;
+        io::write_all_at(to, &piece[..len], to_offset + done)?;
+        done += len as u64;
+    }
+    Ok(())
 }
 
 /// Keeps the quarantine bounded, a new file of `more` bytes included: the lowest names (the oldest segments) go first.
