@@ -347,4 +347,5 @@ fn a_full_disk_does_not_keep_a_torn_tail_from_being_cut() {
     assert!(opened.report.tail.is_some());
     assert_eq!(opened.records, image.records_without(&newest));
     assert_eq!(disk.bytes(&segment(3)).unwrap().len() as u64, newest.offset);
+    assert!(disk.files().keys().all(|name| !name.starts_with("quarantine/")), "nothing half done takes room");
 }
