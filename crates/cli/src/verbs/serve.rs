@@ -72,7 +72,10 @@ async fn serve(args: &Serve, node: &Node, render: Render) -> Result<Exit> {
             return Err(failure);
         }
     };
-    render.data(&format!("sealog listening on http://{}\n", server.local_addr()))?;
+    if let Err(failure) = render.data(&format!("sealog listening on http://{}\n", server.local_addr())) {
+        node.close().await?;
+        return Err(failure);
+    }
     let ended = server.run(node.engine.clone(), stop).await;
     let closed = node.close().await;
     match ended {

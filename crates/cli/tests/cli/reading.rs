@@ -1,7 +1,5 @@
 //! The read-only verbs: torn tails, running nodes, read-only media, and that they never write.
 
-use std::io::{BufRead, BufReader};
-
 use crate::bench::{Bench, id_in};
 
 const SEGMENT: &str = "data/segments/000000000001.seg";
@@ -51,7 +49,7 @@ fn a_replay_beside_a_running_node_is_the_live_stream() {
     let node = bench.node(&[]);
     let body = r#"{"ability":"text-generation","input":[{"type":"text","text":"x"}],"extensions":{"mock":{"chunks":20,"tool_calls":[{"call_id":"c","name":"n","arguments":"{}"}]}}}"#;
     let id = id_in(&node.http("POST /v1/executions", body));
-    let live = event_stream(node.http_open(&format!("GET /v1/executions/{id}/events"), ""));
+    let live = event_stream(&node.http(&format!("GET /v1/executions/{id}/events"), ""));
     let replay = |bench: &Bench| {
         bench
             .run(&["journal", "replay", "data", &id, "--format", "sse", "--key-file", "key"])
@@ -66,24 +64,20 @@ fn a_replay_beside_a_running_node_is_the_live_stream() {
     assert_eq!(replay(&bench), live);
 }
 
-/// The frames of an event stream, chunk sizes and heartbeats left out.
-fn event_stream(stream: std::net::TcpStream) -> String {
-    let mut text = String::new();
-    let mut heartbeat = false;
-    for line in BufReader::new(stream).lines().map(Result::unwrap) {
-        let field = ["id: ", "event: ", "data: "].iter().any(|name| line.starts_with(name));
-        if field {
-            text += &line;
-            text.push('\n');
-        } else if line.starts_with(':') {
-            heartbeat = true;
-        } else if line.is_empty() && text.ends_with('}') | text.ends_with("}\n") && !text.ends_with("\n\n") {
-            if !std::mem::take(&mut heartbeat) {
-                text.push('\n');
-            }
+/// The body of a chunked answer, heartbeats left out.
+fn event_stream(answer: &str) -> String {
+    let (head, mut rest) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.to_ascii_lowercase().contains("transfer-encoding: chunked"), "{head}");
+    let mut body = String::new();
+    loop {
+        let (size, chunk) = rest.split_once("\r\n").unwrap();
+        let size = usize::from_str_radix(size, 16).unwrap();
+        if size == 0 {
+            return body.replace(": heartbeat\n\n", "");
         }
+        body += &chunk[..size];
+        rest = &chunk[size + 2..];
     }
-    text
 }
 
 #[test]
