@@ -1,6 +1,9 @@
 //! Tests that need more than the Rust toolchain and a C compiler: one module per topic.
 //!
 //! A tool that is missing is a failure here, never a reason to skip.
+#![expect(clippy::unwrap_used, reason = "a test's own functions are tests as well")]
 
 mod local_model;
+mod strace;
+mod system_calls;
 mod tools;

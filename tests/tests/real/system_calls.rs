@@ -1,0 +1,190 @@
+//! Durability seen from below: the order of the node's system calls, and what it does when one of them fails.
+
+use std::io;
+
+use crashbox::frame::{Frames, Next};
+use crashbox::http::{Client, Request};
+use crashbox::node::Node;
+use crashbox::offline;
+use crashbox::upstream::{Ending, Script};
+use sealog_tests::workbench::{Workbench, accepted, counted, events, get, mock, submit};
+use serde_json::json;
+
+use crate::strace::{Failing, Step, Traced, sequences};
+
+/// Streams a submission to its end, so that nothing but its own events is written meanwhile.
+fn stream(client: &mut Client, body: &serde_json::Value) -> usize {
+    let headers = [("content-type", "application/json"), ("accept", "text/event-stream")];
+    let body = body.to_string();
+    let reply = client.ask(&Request::post("/v1/executions", &headers, body.as_bytes())).unwrap();
+    assert_eq!(reply.status, 200);
+    crashbox::frame::cut(&reply.body).unwrap().len()
+}
+
+/// R11: an event leaves only when as many groups are durable as there are events up to it. Every event waits for the
+/// one before it and for the provider's pause, so no two of them share a group.
+fn proof(changes: &[&str]) {
+    let mut bench = Workbench::new();
+    let traced = Traced::start(&mut bench, changes);
+    let mut client = Workbench::client(&traced.node);
+    let local = traced.node.address().port();
+    let upstream = bench.upstream.address().port();
+    // The first execution publishes a segment, which is a durable group of its own.
+    stream(&mut client, &mock("first", &json!({})));
+    let paused = stream(&mut client, &mock("paused", &json!({"chunks": 4, "delay_ms": 60})));
+    let script = Script { name: "traced".to_owned(), ending: Ending::Whole, deltas: 4, delay_ms: 60 };
+    let called = stream(&mut client, &counted(&script.prompt()));
+    let id = accepted(&mut client, &mock("accepted", &json!({})), None);
+    events(&mut client, &id);
+    drop(client);
+    let steps = traced.finish();
+
+    let mut checked = Vec::new();
+    for request in split(&steps, local) {
+        checked.push(order(request, local, upstream).unwrap());
+    }
+    let seen: Vec<u64> = checked.iter().map(|order| order.last_event).collect();
+    assert_eq!(seen[1..3], [paused as u64, called as u64]);
+    assert!(seen[3] >= 4, "{seen:?}");
+    let calls: Vec<u64> = checked.iter().map(|order| order.calls).collect();
+    assert_eq!(calls, [0, 0, 1, 0]);
+}
+
+/// The steps behind each request.
+fn split(steps: &[Step], local: u16) -> Vec<&[Step]> {
+    let begins = |step: &Step| matches!(step, Step::Comes { at, text } if *at == local && text.contains("POST /v1/executions "));
+    let starts: Vec<usize> = (0..steps.len()).filter(|at| begins(&steps[*at])).collect();
+    let ends = starts.iter().skip(1).copied().chain([steps.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &steps[*start..end]).collect()
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Order {
+    last_event: u64,
+    /// Connections and requests to the upstream, each once.
+    calls: u64,
+}
+
+fn order(steps: &[Step], local: u16, upstream: u16) -> Result<Order, String> {
+    let mut durable = 0;
+    let mut order = Order::default();
+    for step in steps {
+        match step {
+            Step::Durable => durable += 1,
+            Step::Leaves { from, text, .. } if *from == local => {
+                for sequence in sequences(text) {
+                    if durable < sequence {
+                        return Err(format!("event {sequence} left when {durable} groups were durable"));
+                    }
+                    order.last_event = order.last_event.max(sequence);
+                }
+                if text.contains("HTTP/1.1 202") && durable == 0 {
+                    return Err("202 left before anything was durable".to_owned());
+                }
+            }
+            Step::Leaves { to, text, .. } if *to == upstream => {
+                order.calls += u64::from(text.contains("POST /v1/chat/completions"));
+                if durable < 2 {
+                    return Err("a prompt left before its route was durable".to_owned());
+                }
+            }
+            Step::Connects { to } if *to == upstream && durable < 2 => {
+                return Err("the provider was called before its route was durable".to_owned());
+            }
+            Step::Leaves { .. } | Step::Comes { .. } | Step::Connects { .. } => {}
+        }
+    }
+    Ok(order)
+}
+
+#[test]
+fn an_event_that_leaves_too_early_is_noticed() {
+    let sends = |from, to, text: &str| Step::Leaves { from, to, text: text.to_owned() };
+    let event = sends(1, 9, "id: 1\\nevent: x");
+    assert_eq!(order(&[Step::Durable, event.clone()], 1, 2), Ok(Order { last_event: 1, calls: 0 }));
+    assert!(order(&[event, Step::Durable], 1, 2).is_err());
+    assert!(order(&[sends(1, 9, "HTTP/1.1 202 Accepted"), Step::Durable], 1, 2).is_err());
+    assert!(order(&[Step::Durable, Step::Connects { to: 2 }, Step::Durable], 1, 2).is_err());
+    let called = [Step::Durable, Step::Durable, sends(8, 2, "POST /v1/chat/completions")];
+    assert_eq!(order(&called, 1, 2), Ok(Order { last_event: 0, calls: 1 }));
+    assert!(order(&called[1..], 1, 2).is_err());
+}
+
+#[test]
+fn nothing_leaves_before_its_direct_write_returned() {
+    // Slow writes: whoever does not wait for them is far ahead.
+    proof(&["inject=pwritev2:delay_enter=15000"]);
+}
+
+#[test]
+fn nothing_leaves_before_its_fdatasync_returned() {
+    proof(&["inject=pwritev2:error=EOPNOTSUPP", "inject=fdatasync:delay_enter=15000"]);
+}
+
+/// A reader of a running execution, behind its first frames.
+fn reader(node: &Node, id: &str) -> Frames {
+    let mut client = Workbench::client(node);
+    let opened = client.open(&Request::get(&format!("/v1/executions/{id}/events"))).unwrap();
+    let mut frames = Frames::new(opened.body);
+    for sequence in 1..=4 {
+        let Next::Frame(frame) = frames.read_next().unwrap().unwrap() else { panic!("an end") };
+        assert_eq!(frame.sequence, sequence);
+    }
+    frames
+}
+
+/// F2: after one failed call nothing is promised any more, everything durable can be read, and a restart recovers.
+fn failure_is_final(calls: &str, error: &str) {
+    let bench = Workbench::new();
+    let node = bench.start();
+    let mut client = Workbench::client(&node);
+    let body = mock("done", &json!({}));
+    let done = accepted(&mut client, &body, Some("done"));
+    let known = events(&mut client, &done);
+    let script = Script { name: "running".to_owned(), ending: Ending::Silent, deltas: 2, delay_ms: 0 };
+    let running = accepted(&mut client, &counted(&script.prompt()), Some("running"));
+    let mut frames = reader(&node, &running);
+
+    let failing = Failing::attach(&node, calls, error);
+    let new = mock("new", &json!({}));
+    let reply = submit(&mut client, &new, Some("new")).unwrap();
+    assert_eq!(reply.status, 500, "{}", reply.text());
+    assert!(reply.text().contains("internal_error"), "{}", reply.text());
+    drop(failing);
+
+    // The stream breaks: it does not look like an end.
+    let broken = frames.read_next().expect_err("a broken transfer");
+    assert_eq!(broken.kind(), io::ErrorKind::UnexpectedEof);
+    // The disk works again, and still nothing is promised.
+    assert_eq!(submit(&mut client, &new, Some("newer")).unwrap().status, 500);
+    let (status, runtime) = get(&mut client, "/v1/runtime");
+    assert_eq!((status, runtime["state"].as_str()), (503, Some("unavailable")));
+    assert_eq!(events(&mut client, &done), known);
+    assert_eq!(submit(&mut client, &body, Some("done")).unwrap().status, 200);
+    offline::verify(&bench.home).unwrap().unwrap();
+    drop(client);
+    node.kill().unwrap();
+
+    let node = bench.start();
+    let mut client = Workbench::client(&node);
+    assert_eq!(events(&mut client, &done), known);
+    let interrupted = events(&mut client, &running);
+    assert!(interrupted.contains("\"outcome\":\"unknown\""), "{interrupted}");
+    for key in ["new", "newer"] {
+        let reply = submit(&mut client, &new, Some(key)).unwrap();
+        assert!(matches!(reply.status, 200 | 202), "{key}: {} {}", reply.status, reply.text());
+    }
+    assert_eq!(bench.upstream.count("running"), 1);
+    assert_eq!(get(&mut client, "/v1/runtime").0, 200);
+    assert_eq!(offline::panic(&bench.home.log).unwrap(), None);
+}
+
+#[test]
+fn a_failed_sync_is_final() {
+    failure_is_final("fdatasync,pwritev2", "EIO");
+}
+
+#[test]
+fn no_space_under_a_frame_is_final() {
+    failure_is_final("pwrite64,pwritev2", "ENOSPC");
+}
