@@ -30,9 +30,13 @@ impl Completion {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Units up to `number` are durable, except those of `refused`.
+    /// Units up to `number` are durable, except those of `refused`. Once the journal ended nothing is acknowledged any
+    /// more, whatever a writer still had in its hands.
     pub fn decide(&self, number: u64, refused: Vec<(u64, JournalError)>) {
         let mut state = self.lock();
+        if state.ended.is_some() {
+            return;
+        }
         state.decided = state.decided.max(number);
         state.refused.extend(refused);
         self.wake(state);
@@ -95,12 +99,12 @@ fn take_due(state: &mut State) -> Vec<Waker> {
 pub struct Ticket {
     completion: Arc<Completion>,
     number: u64,
-    done: bool,
+    result: Option<Result<()>>,
 }
 
 impl Ticket {
     pub(crate) fn new(completion: Arc<Completion>, number: u64) -> Ticket {
-        Ticket { completion, number, done: false }
+        Ticket { completion, number, result: None }
     }
 
     /// Blocks this thread until the ticket resolves. Only with a writer on another thread.
@@ -124,7 +128,7 @@ impl Ticket {
         }
     }
 
-    /// The result if there is one already.
+    /// The result if there is one already; it does not change any more.
     pub fn try_result(&mut self) -> Option<Result<()>> {
         match Pin::new(self).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => Some(result),
@@ -137,15 +141,20 @@ impl Future for Ticket {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if let Some(result) = &self.result {
+            return Poll::Ready(result.clone());
+        }
         let result = self.completion.poll(self.number, cx);
-        self.done = self.done || result.is_ready();
+        if let Poll::Ready(result) = &result {
+            self.result = Some(result.clone());
+        }
         result
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if !self.done {
+        if self.result.is_none() {
             self.completion.forget(self.number);
         }
     }
