@@ -123,7 +123,7 @@ impl Journal {
             device_read,
             interrupted: catalog.index.open_streams(),
         };
-        fill_catalog(&mut catalog, &scan, config.clock.monotonic());
+        fill_catalog(&mut catalog, &scan, epoch - 1, config.clock.monotonic());
         let journal = assemble(config, store, &head, &scan, catalog, epoch, held)?;
         Ok((journal, report))
     }
@@ -343,7 +343,8 @@ impl Sink for Build<'_> {
     }
 }
 
-fn fill_catalog(catalog: &mut Catalog, scan: &Scan, now: Duration) {
+/// `epoch_used` may be that of a segment which was removed; the head goes on to say so.
+fn fill_catalog(catalog: &mut Catalog, scan: &Scan, epoch_used: u64, now: Duration) {
     // Not of a removed segment: the writer uses its number again.
     for facts in scan.segments.iter().filter(|facts| facts.number <= scan.end.segment) {
         catalog.ends.insert(facts.number, facts.end_offset);
@@ -351,9 +352,8 @@ fn fill_catalog(catalog: &mut Catalog, scan: &Scan, now: Duration) {
     for segment in scan.opened.iter().filter(|segment| segment.number <= scan.end.segment) {
         catalog.segments.insert(segment.number, Arc::clone(segment));
     }
-    let (lineage, epoch) =
-        scan.last_segment().map_or(([0; 16], 0), |last| (last.header.lineage, last.header.epoch));
-    catalog.durable = Durable { end: scan.end, lineage, epoch, moved: now };
+    let lineage = scan.last_segment().map_or([0; 16], |last| last.header.lineage);
+    catalog.durable = Durable { end: scan.end, lineage, epoch: epoch_used, moved: now };
 }
 
 fn assemble(
