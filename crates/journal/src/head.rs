@@ -145,6 +145,11 @@ impl HeadWriter {
         self.written.as_ref() == Some(content)
     }
 
+    /// Whether a segment behind this one was named.
+    pub fn names_later(&self, segment: u64) -> bool {
+        self.written.as_ref().is_some_and(|written| written.segment > segment)
+    }
+
     /// Writes the next slot and syncs it. After an error the head file must not be written again.
     pub fn rewrite(&mut self, content: &HeadContent) -> Result<()> {
         self.counter += 1;

@@ -23,6 +23,9 @@ use crate::writer::queue::{Admission, Queued};
 /// What the reserve keeps for each open stream, and once (JC-7).
 const RESERVE_STREAM_BYTES: u64 = 2304;
 const RESERVE_BYTES: u64 = 4096;
+/// What a frame takes beside its units: header, base time, padding.
+const FRAME_OVERHEAD_BYTES: u64 =
+    (limits::FRAME_HEADER_BYTES + limits::VARINT_BYTES_MAX + limits::BODY_ALIGN) as u64;
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -113,7 +116,15 @@ impl Core {
     fn commit(&mut self, queued: Vec<Queued>) -> Result<Vec<(u64, JournalError)>, Lost> {
         let mut refused = Vec::new();
         let units = self.admit(queued, &mut refused)?;
-        let Some(group) = encode(&units) else { return Ok(refused) };
+        if units.is_empty() {
+            return Ok(refused);
+        }
+        let Some(group) = encode(&units) else {
+            // What is not written is not acknowledged.
+            let unencodable = || JournalError::Misuse("a unit could not be encoded");
+            refused.extend(units.iter().map(|queued| (queued.number, unencodable())));
+            return Ok(refused);
+        };
         let plaintext = Zeroizing::new(group.finish());
         let need = limits::FRAME_HEADER_BYTES as u64 + plaintext.len() as u64;
         match self.make_room(need) {
@@ -135,28 +146,37 @@ impl Core {
         queued: Vec<Queued>,
         refused: &mut Vec<(u64, JournalError)>,
     ) -> Result<Vec<Queued>, Lost> {
-        let need: u64 = queued.iter().map(|queued| queued.bytes as u64 + 192).sum();
+        let frame = queued.iter().map(|queued| queued.bytes as u64).sum::<u64>() + FRAME_OVERHEAD_BYTES;
         let opens = queued.iter().flat_map(|q| &q.unit.records).filter(|r| r.class.contains(Class::OPENS));
         let reserve = (self.open_streams + opens.count() as u64) * RESERVE_STREAM_BYTES + RESERVE_BYTES;
-        let enough = self.usable() >= need + reserve;
+        let enough = self.usable_behind(frame).is_some_and(|usable| usable >= reserve);
         let now = self.shared.clock.monotonic();
         let tried = lock(&self.shared.preparation).resting(now);
-        let enough = enough || (!tried && self.prepare_now(need + reserve));
+        let enough = enough || (!tried && self.prepare_now(frame + reserve));
         lock(&self.shared.status).full = !enough;
         if enough {
             return Ok(queued);
         }
+        // The helper goes on trying.
+        lock(&self.shared.preparation).want_more(self.next_identity(), file_bytes(frame + reserve));
         let (kept, dropped): (Vec<_>, Vec<_>) =
             queued.into_iter().partition(|queued| queued.admission == Admission::Reserved);
         refused.extend(dropped.into_iter().map(|queued| (queued.number, JournalError::Full)));
         Ok(kept)
     }
 
-    /// Bytes that frames may take in the active segment and the one that is ready.
-    fn usable(&self) -> u64 {
+    /// Bytes that later frames may take in the active segment and the one that is ready, once a frame of this length
+    /// is written; `None` if it fits neither. A rest that a roll leaves behind, or that no terminal unit fits, is
+    /// not usable.
+    fn usable_behind(&self, frame: u64) -> Option<u64> {
         let active = self.active.as_ref().map_or(0, Active::usable);
         let ready = lock(&self.shared.preparation).ready_bytes();
-        active + ready.saturating_sub(limits::DATA_START + 2 * SEAL_BYTES)
+        let ready = ready.saturating_sub(limits::DATA_START + 2 * SEAL_BYTES);
+        match active.checked_sub(frame) {
+            Some(rest) if rest >= RESERVE_STREAM_BYTES => Some(rest + ready),
+            Some(_) => Some(ready),
+            None => ready.checked_sub(frame),
+        }
     }
 
     /// Prepares a segment on this thread. `false`: it could not be had, and nothing but space is missing.
@@ -198,21 +218,26 @@ impl Core {
         if !moved && self.active.as_ref().is_some_and(fits) {
             return Ok(());
         }
+        if moved {
+            // This process may be one of two that continue the same memory: what was prepared has a twin (JC-9).
+            lock(&self.shared.preparation).discard(&self.shared);
+        }
         if lock(&self.shared.preparation).ready_bytes() < file_bytes(need) && !self.prepare_now(need) {
             return Err(Roll::Full);
         }
-        self.roll()
+        self.roll(moved)
     }
 
-    /// JC-1: the old segment is sealed, the ready one published, the head names it, its link is written.
-    fn roll(&mut self) -> Result<(), Roll> {
+    /// JC-1: the old segment is sealed, the ready one published, the head names it, its link is written. After the
+    /// clocks `moved` nothing is sealed under the old segment's key any more, so it ends without a seal (JC-9).
+    fn roll(&mut self, moved: bool) -> Result<(), Roll> {
         let Some(prepared) = lock(&self.shared.preparation).take_ready() else {
             return Err(Roll::Full);
         };
         let shared = Arc::clone(&self.shared);
         let disk = &shared.store.disk;
         if let Some(active) = &mut self.active {
-            active.end_orderly()?;
+            active.end_orderly(moved)?;
             self.end = active.end;
         }
         if let Some(old) = self.active.take() {
@@ -332,7 +357,7 @@ impl Core {
 
     fn close_files(&mut self) -> Result<(), Lost> {
         if let Some(mut active) = self.active.take() {
-            active.end_orderly()?;
+            active.end_orderly(self.clocks.jumped(&self.shared))?;
             self.end = active.end;
             active.close()?;
             self.move_durable(&mut self.shared.write());

@@ -162,11 +162,15 @@ impl Active {
         Ok((header, frame))
     }
 
-    /// The seal frame of an orderly end, then the unused zeros go. The trim needs no sync: a start finds either
-    /// length and the same end.
-    pub fn end_orderly(&mut self) -> Result<(), Lost> {
-        let body = EndRecord { how: How::Sealed, ..self.end }.encode();
-        self.write(FrameKind::Seal, &body, 0)?;
+    /// The seal frame of an orderly end, unless the key must not be used again (`bare`); then the unused zeros go. The
+    /// trim needs no sync: a start finds either length and the same end.
+    pub fn end_orderly(&mut self, bare: bool) -> Result<(), Lost> {
+        if bare {
+            self.keys.body.retire();
+        } else {
+            let body = EndRecord { how: How::Sealed, ..self.end }.encode();
+            self.write(FrameKind::Seal, &body, 0)?;
+        }
         if let Err(e) = self.file.set_length(self.end.end_offset) {
             tracing::warn!(kind = ?e.kind, "an ended segment keeps its unused zeros");
         }

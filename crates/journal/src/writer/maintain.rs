@@ -44,7 +44,8 @@ fn head(shared: &Shared, now: Duration) {
         return;
     }
     let content = HeadContent::naming(&durable.end, durable.lineage, durable.epoch, false);
-    if head.writer.says(&content) {
+    // A segment that is being published is named already, before its first frame is there.
+    if head.writer.says(&content) || head.writer.names_later(durable.end.segment) {
         return;
     }
     let idle = now.saturating_sub(durable.moved) >= shared.tuning.head_idle;
@@ -81,6 +82,10 @@ fn prepare(shared: &Shared, now: Duration) -> bool {
     }
     if let Err(e) = preparation.step(shared) {
         tracing::warn!(error = %e, "the next segment could not be prepared");
+    }
+    if preparation.is_ready() {
+        // New work was refused for want of exactly this.
+        lock(&shared.status).full = false;
     }
     preparation.pending(now)
 }

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealog_disk::{AlignedBuf, DIRECT_ALIGN, Disk, DiskError, ErrorKind, Folder, LogFile, Name, io};
+use sealog_disk::{
+    AlignedBuf, DIRECT_ALIGN, Disk, DiskError, ErrorKind, Folder, LogFile, Name, Operation, io,
+};
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::limits;
 use sealog_journal_format::names;
@@ -25,6 +27,13 @@ pub(crate) struct Identity {
     pub lineage: [u8; 16],
     pub predecessor_lineage: [u8; 16],
     pub epoch: u64,
+}
+
+impl Identity {
+    fn of(header: &SegmentHeader) -> Identity {
+        let SegmentHeader { number, lineage, predecessor_lineage, epoch, .. } = *header;
+        Identity { number, lineage, predecessor_lineage, epoch }
+    }
 }
 
 /// A segment whose header is complete; `filled` bytes of it are zero-filled or header.
@@ -57,6 +66,11 @@ enum State {
         target: u64,
     },
     Ready(Box<Prepared>),
+    /// Ready, and to be made longer: more room is needed before new work is taken again.
+    Growing {
+        segment: Box<Prepared>,
+        target: u64,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -78,17 +92,35 @@ impl Preparation {
         }
     }
 
+    /// Asks the helper for a segment of `target` bytes, be it by making the ready one longer.
+    pub fn want_more(&mut self, identity: Identity, target: u64) {
+        self.state = match std::mem::take(&mut self.state) {
+            State::Ready(segment) if segment.length < target => State::Growing { segment, target },
+            other => other,
+        };
+        self.want(identity, target);
+    }
+
+    /// Whether everything that was asked for is ready.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.state, State::Ready(_))
+    }
+
     /// Bytes of a ready segment; 0 if there is none.
     pub fn ready_bytes(&self) -> u64 {
         match &self.state {
-            State::Ready(segment) => segment.length,
+            State::Ready(segment) | State::Growing { segment, .. } => segment.length,
             State::Nothing | State::Wanted { .. } | State::Filling { .. } => 0,
         }
     }
 
     /// Whether a step would do something now.
     pub fn pending(&self, now: Duration) -> bool {
-        matches!(self.state, State::Wanted { .. } | State::Filling { .. }) && !self.resting(now)
+        let unfinished = match self.state {
+            State::Wanted { .. } | State::Filling { .. } | State::Growing { .. } => true,
+            State::Nothing | State::Ready(_) => false,
+        };
+        unfinished && !self.resting(now)
     }
 
     /// Whether the last try failed so recently that another one would only cost time.
@@ -96,37 +128,91 @@ impl Preparation {
         self.not_before.is_some_and(|t| now < t)
     }
 
-    /// One bounded piece of work. Errors discard the file and are tried again later.
+    /// One bounded piece of work. An error discards the file; the whole is tried again after a rest.
     pub fn step(&mut self, shared: &Shared) -> Result<()> {
-        let state = std::mem::take(&mut self.state);
-        let result = match state {
+        let (identity, target, result) = match std::mem::take(&mut self.state) {
             State::Wanted { identity, target } => {
-                create(shared, identity).map(|segment| State::Filling { segment: Box::new(segment), target })
+                let created = create(shared, identity);
+                let filling = created.map(|segment| State::Filling { segment: Box::new(segment), target });
+                (identity, target, filling)
             }
-            State::Filling { mut segment, target } => fill(&mut segment, target).and_then(|()| {
-                if segment.length < target {
-                    return Ok(State::Filling { segment, target });
+            State::Filling { mut segment, target } => {
+                let identity = Identity::of(&segment.header);
+                let filled = fill(&mut segment, target).and_then(|()| {
+                    if segment.length < target {
+                        return Ok(State::Filling { segment, target });
+                    }
+                    segment.file.sync_all()?;
+                    Ok(State::Ready(segment))
+                });
+                (identity, target, filled)
+            }
+            State::Growing { segment, target } => {
+                let identity = Identity::of(&segment.header);
+                let grown = self.grow(shared, segment, target);
+                if grown.is_err() {
+                    self.want_more(identity, target);
                 }
-                segment.file.sync_all()?;
-                Ok(State::Ready(segment))
-            }),
-            other @ (State::Nothing | State::Ready(_)) => Ok(other),
+                return grown;
+            }
+            other @ (State::Nothing | State::Ready(_)) => {
+                self.state = other;
+                return Ok(());
+            }
         };
-        self.settle(shared, result)
+        let settled = self.settle(shared, result);
+        if settled.is_err() {
+            self.state = State::Wanted { identity, target };
+        }
+        settled
     }
 
     /// Makes a segment of at least `need` bytes ready at once: what is filled is taken if it is enough, otherwise
-    /// filling goes on only as far as needed. A ready one that is too small is given up.
+    /// filling goes on only as far as needed. A ready one that is too small is made longer.
     pub fn finish(&mut self, shared: &Shared, identity: Identity, need: u64, target: u64) -> Result<()> {
-        let state = std::mem::take(&mut self.state);
-        let result = finish(shared, state, identity, need, target).map(|s| State::Ready(Box::new(s)));
-        self.settle(shared, result)
+        let result = match std::mem::take(&mut self.state) {
+            State::Ready(segment) if segment.length >= need => {
+                self.state = State::Ready(segment);
+                return Ok(());
+            }
+            State::Ready(segment) | State::Growing { segment, .. } => {
+                return self.grow(shared, segment, need);
+            }
+            State::Filling { mut segment, .. } => fill_to(&mut segment, need).map(|()| segment),
+            State::Nothing | State::Wanted { .. } => fresh(shared, identity, need, target).map(Box::new),
+        };
+        let synced = result.and_then(|segment| {
+            segment.file.sync_all()?;
+            Ok(State::Ready(segment))
+        });
+        self.settle(shared, synced)
+    }
+
+    /// More zeros behind a segment that is ready. If there is no room for them it stays as it was: it may be all
+    /// that the reserved units will get.
+    fn grow(&mut self, shared: &Shared, mut segment: Box<Prepared>, need: u64) -> Result<()> {
+        let before = segment.length;
+        match fill_to(&mut segment, need) {
+            Ok(()) => {
+                let synced = segment.file.sync_all().map_err(JournalError::from);
+                self.settle(shared, synced.map(|()| State::Ready(segment)))
+            }
+            Err(e) => {
+                segment.length = before;
+                if is_full(&e) && segment.file.set_length(before).is_ok() {
+                    self.state = State::Ready(segment);
+                    self.rest(shared);
+                    return Err(e);
+                }
+                self.settle(shared, Err(e))
+            }
+        }
     }
 
     /// Hands the ready segment over for publication.
     pub fn take_ready(&mut self) -> Option<Prepared> {
         match std::mem::take(&mut self.state) {
-            State::Ready(segment) => Some(*segment),
+            State::Ready(segment) | State::Growing { segment, .. } => Some(*segment),
             other @ (State::Nothing | State::Wanted { .. } | State::Filling { .. }) => {
                 self.state = other;
                 None
@@ -150,30 +236,39 @@ impl Preparation {
             }
             Err(e) => {
                 remove_file(&*shared.store.disk);
-                self.not_before = Some(shared.clock.monotonic() + shared.tuning.prepare_retry);
+                self.rest(shared);
                 Err(e)
             }
         }
     }
+
+    fn rest(&mut self, shared: &Shared) {
+        self.not_before = Some(shared.clock.monotonic() + shared.tuning.prepare_retry);
+    }
 }
 
-fn finish(shared: &Shared, state: State, identity: Identity, need: u64, target: u64) -> Result<Prepared> {
-    let mut segment = match state {
-        State::Ready(segment) if segment.length >= need => return Ok(*segment),
-        State::Filling { segment, .. } => *segment,
-        State::Nothing | State::Wanted { .. } => create(shared, identity)?,
-        State::Ready(segment) => {
-            drop(segment);
-            create(shared, identity)?
-        }
-    };
-    // A fresh first segment is filled to its target at once; one that the filler had begun only as far as needed.
-    let enough = if segment.length > limits::DATA_START { need } else { need.max(target) };
-    while segment.length < enough {
-        fill(&mut segment, enough)?;
+/// A new segment of `target` bytes, or as much as there is room for if that is at least `need`.
+fn fresh(shared: &Shared, identity: Identity, need: u64, target: u64) -> Result<Prepared> {
+    let mut segment = create(shared, identity)?;
+    fill_to(&mut segment, need)?;
+    match fill_to(&mut segment, target) {
+        Err(e) if is_full(&e) => segment.file.set_length(segment.length)?,
+        other => other?,
     }
-    segment.file.sync_all()?;
     Ok(segment)
+}
+
+fn fill_to(segment: &mut Prepared, length: u64) -> Result<()> {
+    while segment.length < length {
+        fill(segment, length)?;
+    }
+    Ok(())
+}
+
+/// No room, said by the write itself: the bytes written before it are as good as ever. A failed sync is another
+/// matter (JA-4).
+fn is_full(e: &JournalError) -> bool {
+    matches!(e, JournalError::Disk(e) if e.kind == ErrorKind::Full && e.op == Operation::Write)
 }
 
 /// Creates the file with both header copies. The data key is fresh and hedged (JF-5).
@@ -202,7 +297,8 @@ fn create(shared: &Shared, identity: Identity) -> Result<Prepared> {
         link_out: EndRecord::NONE,
     };
     let data_key = DataKey::generate(array(key_part), &hedge(shared, &header));
-    let salt = array(salt_part);
+    // Hedged as well: repeated random numbers must not wrap two data keys under one key.
+    let salt = sealog_seal::sha256(&[salt_part, &hedge(shared, &header)]);
     header.wrap.salt = salt;
     let purpose = header.wrap_purpose();
     let wrapped = root.wrap(&purpose, salt, &data_key, |check| {
