@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealog_disk::sim::SimDisk;
+use sealog_disk::sim::{SimDisk, TraceEntry};
 
 use super::setup::{Bench, Opened};
 use crate::{Admission, JournalError, NewRecord, Record, RecoveryReport, Ticket, Turn, Unit};
@@ -123,6 +123,10 @@ pub(crate) struct World {
     pending: Vec<(Ticket, usize)>,
     /// Units refused for want of room.
     pub refused: usize,
+    /// What the disk traced, if it traces, up to the last look.
+    pub trace: Vec<TraceEntry>,
+    /// Lengths of `trace` at which tickets were acknowledged.
+    pub acknowledged_at: Vec<usize>,
 }
 
 impl World {
@@ -132,7 +136,15 @@ impl World {
         bench.config.tuning.first_segment_bytes = 12 << 10;
         bench.config.tuning.segment_bytes_min = 12 << 10;
         bench.config.tuning.segment_bytes_max = 20 << 10;
-        World { bench, history: History::default(), live: None, pending: Vec::new(), refused: 0 }
+        World {
+            bench,
+            history: History::default(),
+            live: None,
+            pending: Vec::new(),
+            refused: 0,
+            trace: Vec::new(),
+            acknowledged_at: Vec::new(),
+        }
     }
 
     /// On a disk that somebody left: what `expected` says must be there is, the rest is undecided until a start.
@@ -201,11 +213,15 @@ impl World {
 
     fn settle(&mut self) {
         let now = self.bench.disk.op_count();
+        self.trace.extend(self.bench.disk.take_trace());
         for (mut ticket, at) in std::mem::take(&mut self.pending) {
             let unit = &mut self.history.units[at];
             match ticket.try_result() {
                 None => self.pending.push((ticket, at)),
-                Some(Ok(())) => unit.acknowledged = Some(now),
+                Some(Ok(())) => {
+                    unit.acknowledged = Some(now);
+                    self.acknowledged_at.push(self.trace.len());
+                }
                 Some(Err(JournalError::Full)) => {
                     unit.gone = Some(now);
                     self.refused += 1;

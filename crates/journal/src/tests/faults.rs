@@ -38,7 +38,8 @@ pub(crate) fn run(workload: &FaultWorkload, direct: bool, faults: &[Fault]) -> O
     world.bench.disk.start_trace();
     faults.iter().for_each(|fault| world.bench.disk.inject(fault.clone()));
     let stopped = (workload.run)(&mut world);
-    let trace = world.bench.disk.take_trace();
+    let mut trace = std::mem::take(&mut world.trace);
+    trace.extend(world.bench.disk.take_trace());
     Outcome { world, stopped, trace }
 }
 
