@@ -8,7 +8,7 @@ use std::time::Duration;
 use sealog_disk::sim::{Choice, Fault, FaultKind, SimDisk};
 use sealog_disk::{Disk, Operation};
 
-use super::damage_image::{End, Image, Seen, group, look, rows, segment, start};
+use super::damage_image::{End, Image, Seen, group, look, root, rows, segment, start};
 use super::readers_disk::Between;
 use super::setup::{Bench, Opened, Records, record};
 use super::tails::published_fourth;
@@ -264,17 +264,29 @@ fn tools_work_on_read_only_media() {
     }
 }
 
-/// A second writer is kept out and a reader is not, before, beside and after (R29, R39).
+/// JD-1, JA-5: the lock is on the directory. A second writer is kept out and a reader is not, whatever the text in `LOCK`
+/// says and whether it is there at all (R29, R39).
 #[test]
 fn the_lock_keeps_writers_out_and_readers_in() {
     let image = Image::new(End::Idle);
     let opened = start(&image.disk);
-    let second = Bench::on(image.disk.clone(), 2).open();
-    assert!(matches!(second, Err(JournalError::Locked { .. })));
+    let kept_out = || match Bench::on(image.disk.clone(), 2).open() {
+        Err(JournalError::Locked { holder }) => holder,
+        other => panic!("{other:?}"),
+    };
+    let holder = kept_out().unwrap();
+    assert!(holder.starts_with("pid 1, started 1800000000000 ms"), "{holder}");
+    image.disk.put(&root("LOCK"), b"\x1b[31mnot a text of ours");
+    assert_eq!(kept_out(), None, "a text that is none is not repeated");
+    image.disk.delete(&root("LOCK"));
+    assert_eq!(kept_out(), None);
     assert!(look(&image.disk).0.live);
+    opened.commit(group(9, 1)).unwrap();
     drop(opened);
+    image.disk.put(&root("LOCK"), b"pid 4711\nstarted 1 ms\n");
     assert!(!look(&image.disk).0.live);
     assert!(!image.disk.is_locked().unwrap());
+    assert_eq!(start(&image.disk).records.len(), image.records.len() + 2, "a stale text locks nothing");
 }
 
 /// R21, F2: damage that a running journal finds under a reader is named by its place and stops the writer; other
