@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 const TOKENS_MAX: u32 = 24;
 
 /// The served model; gone when dropped.
-struct LocalModel {
+pub(crate) struct LocalModel {
     server: Child,
     configuration: toml::Table,
 }
 
 impl LocalModel {
     /// Installs what is missing, serves on a free port, and reads the configuration that is printed when it answers.
-    fn start() -> LocalModel {
+    pub(crate) fn start() -> LocalModel {
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/local-model/local-model");
         let installed = Command::new(&program).arg("install").status();
         assert!(installed.is_ok_and(|status| status.success()), "local-model cannot be installed");
@@ -36,6 +36,11 @@ impl LocalModel {
             printed.push('\n');
         }
         LocalModel { server, configuration: printed.parse().unwrap() }
+    }
+
+    /// The configuration that it printed.
+    pub(crate) fn configuration(&self) -> &toml::Table {
+        &self.configuration
     }
 
     /// The provider as the printed configuration describes it, with shorter answers.
