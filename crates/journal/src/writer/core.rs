@@ -17,7 +17,7 @@ use crate::index::FrameRef;
 use crate::record::{Class, NewRecord, Record};
 use crate::shared::{Mark, Shared, lock};
 use crate::writer::frames::{Active, Lost, SEAL_BYTES, cause, segment_name};
-use crate::writer::prepare::{Identity, next_name};
+use crate::writer::prepare::{Identity, is_full, next_name};
 use crate::writer::queue::{Admission, Queued};
 
 /// What the reserve keeps for each open stream, and once (JC-7).
@@ -179,19 +179,25 @@ impl Core {
         }
     }
 
-    /// Prepares a segment on this thread. `false`: it could not be had, and nothing but space is missing.
+    /// Prepares a segment on this thread. `false`: it could not be had. What is not for want of space is tried twice,
+    /// since units wait for it that must not be refused for one bad call.
     fn prepare_now(&mut self, usable: u64) -> bool {
         let need = file_bytes(usable);
         let identity = self.next_identity();
         let target = self.target().max(need);
         let shared = Arc::clone(&self.shared);
-        match lock(&shared.preparation).finish(&shared, identity, need, target) {
-            Ok(()) => true,
-            Err(e) => {
-                tracing::warn!(error = %e, "the next segment could not be prepared");
-                false
+        for _try in 0..2 {
+            match lock(&shared.preparation).finish(&shared, identity, need, target) {
+                Ok(()) => return true,
+                Err(e) => {
+                    tracing::warn!(error = %e, "the next segment could not be prepared");
+                    if is_full(&e) {
+                        return false;
+                    }
+                }
             }
         }
+        false
     }
 
     fn next_identity(&self) -> Identity {
@@ -222,10 +228,18 @@ impl Core {
             // This process may be one of two that continue the same memory: what was prepared has a twin (JC-9).
             lock(&self.shared.preparation).discard(&self.shared);
         }
-        if lock(&self.shared.preparation).ready_bytes() < file_bytes(need) && !self.prepare_now(need) {
-            return Err(Roll::Full);
+        for _try in 0..2 {
+            let ready = lock(&self.shared.preparation).ready_bytes();
+            if ready < file_bytes(need) && !self.prepare_now(need) {
+                return Err(Roll::Full);
+            }
+            match self.roll(moved) {
+                // The prepared file was given up; another one may do.
+                Err(Roll::Full) => {}
+                other => return other,
+            }
         }
-        self.roll(moved)
+        Err(Roll::Full)
     }
 
     /// JC-1: the old segment is sealed, the ready one published, the head names it, its link is written. After the

@@ -267,7 +267,7 @@ fn fill_to(segment: &mut Prepared, length: u64) -> Result<()> {
 
 /// No room, said by the write itself: the bytes written before it are as good as ever. A failed sync is another
 /// matter (JA-4).
-fn is_full(e: &JournalError) -> bool {
+pub(crate) fn is_full(e: &JournalError) -> bool {
     matches!(e, JournalError::Disk(e) if e.kind == ErrorKind::Full && e.op == Operation::Write)
 }
 
@@ -346,13 +346,14 @@ fn remove_file(disk: &dyn Disk) {
     }
 }
 
-/// Whether the direct path works on this file: its first header block is written again with equal bytes.
+/// Whether the direct path works on this file: its first header block is written again with equal bytes. Where a
+/// second handle cannot be had, the portable path does.
 pub(crate) fn probe_direct(
     disk: &dyn Disk,
     name: &Name,
     header: &SegmentHeader,
 ) -> std::result::Result<Option<Arc<dyn LogFile>>, DiskError> {
-    let Some(file) = disk.open_direct(name)? else { return Ok(None) };
+    let Ok(Some(file)) = disk.open_direct(name) else { return Ok(None) };
     let mut block = AlignedBuf::zeroed(DIRECT_ALIGN);
     block.copy_from_slice(&header.encode());
     match io::write_all_durable_at(&*file, &block, 0) {
