@@ -86,15 +86,15 @@ fn run(name: &str, workload: Workload, direct: bool) -> Trial {
 }
 
 fn prepared(direct: bool) -> World {
-    let world = World::on(SimDisk::new(), direct, 7);
+    let mut world = World::on(SimDisk::new(), direct, 7);
     world.create().expect("nothing fails here");
     world
 }
 
 fn run_creation(direct: bool) -> Trial {
-    let world = World::on(SimDisk::new(), direct, 7);
+    let mut world = World::on(SimDisk::new(), direct, 7);
     world.bench.disk.record_crash_points();
-    let trial = finish("creation", direct, world, 0, |world| world.create());
+    let trial = finish("creation", direct, world, 0, World::create);
     Trial { creation: true, ..trial }
 }
 
@@ -164,11 +164,22 @@ impl Trial {
     /// The process is killed at an operation, the machine runs on; the next start is cut at every step.
     fn kill(&self, workload: Workload, at: usize, tally: &Mutex<Tally>) {
         let op = self.first_op + at as u64;
-        let mut world = prepared(self.direct);
+        let mut world = match self.creation {
+            true => World::on(SimDisk::new(), self.direct, 7),
+            false => prepared(self.direct),
+        };
         world.bench.disk.cut_at(op);
         // Where the workload noticed, and whether, is all the same.
         workload(&mut world).unwrap_or_default();
         world.kill();
+        if self.creation {
+            let verdict =
+                crash_judge::judge_creation(&world.bench.disk.fork(), &world.history.at(op), at as u64);
+            if let Err(e) = verdict {
+                lock(tally).failures.push(format!("{}, killed at {op}: {e}", self.name));
+            }
+            return;
+        }
         let name = format!("{}, killed at {op}", self.name);
         let expected = world.history.at(op);
         let world = World::resume(world.bench.disk.fork(), self.direct, 13, &expected);
@@ -189,18 +200,16 @@ enum Job<'a> {
 /// distinct images.
 #[test]
 fn every_crash_leaves_what_was_acknowledged() {
-    let mut trials: Vec<(Trial, Option<Workload>)> = Vec::new();
+    let mut trials: Vec<(Trial, Workload)> = Vec::new();
     for direct in [false, true] {
-        trials.push((run_creation(direct), None));
-        trials
-            .extend(WORKLOADS.iter().map(|(name, workload)| (run(name, *workload, direct), Some(*workload))));
+        trials.push((run_creation(direct), World::create));
+        trials.extend(WORKLOADS.iter().map(|(name, workload)| (run(name, *workload, direct), *workload)));
     }
     let mut jobs = Vec::new();
     for (trial, workload) in &trials {
         jobs.extend((0..trial.points.len()).map(|at| Job::Crash(trial, at)));
-        let kills = workload.iter().flat_map(|workload| {
-            (0..trial.points.len()).filter(|at| at % 2 == 0).map(|at| Job::Kill(trial, *workload, at))
-        });
+        let killed = (0..trial.points.len()).filter(|at| trial.creation || at % 2 == 0);
+        let kills = killed.map(|at| Job::Kill(trial, *workload, at));
         jobs.extend(kills);
     }
     let tally = Mutex::new(Tally::default());

@@ -160,7 +160,7 @@ impl World {
         world
     }
 
-    pub fn create(&self) -> Step {
+    pub fn create(&mut self) -> Step {
         self.bench.try_create().map_err(Stop::Open)
     }
 

@@ -36,7 +36,7 @@ fn nothing(direct: bool) -> World {
 }
 
 fn created(direct: bool) -> World {
-    let world = nothing(direct);
+    let mut world = nothing(direct);
     world.create().expect("nothing fails yet");
     world
 }
