@@ -16,8 +16,8 @@ pub(super) fn record_body(data: &[u8]) {
     let Some((choice, bytes)) = data.split_first() else { return };
     let kinds = RecordKind::ALL;
     let kind = kinds[usize::from(*choice) % kinds.len()];
-    // A list item takes more room in memory than its two bytes; nothing else may.
-    let memory = 256 * bytes.len() + (16 << 10);
+    // A claimed length is bounded before the bytes behind it are seen; what is read takes a multiple of itself.
+    let memory = limits::BODY_BYTES_MAX + 256 * bytes.len() + (16 << 10);
     match kind {
         RecordKind::Created => {
             if let Ok(created) = within(memory, || body::decode_created(bytes)) {

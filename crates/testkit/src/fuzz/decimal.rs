@@ -14,12 +14,13 @@ pub(super) struct Decimal {
 }
 
 impl Decimal {
-    /// The value of a JSON number's text; `None` where the exponent does not fit 64 bits.
+    /// The value of a JSON number's text; `None` where it is not zero and its exponent does not fit 64 bits.
     pub fn of(literal: &str) -> Option<Decimal> {
         let (negative, unsigned) = literal.strip_prefix('-').map_or((false, literal), |rest| (true, rest));
         let at = unsigned.find(['e', 'E']);
         let (mantissa, exponent) = at.map_or((unsigned, "0"), |at| (&unsigned[..at], &unsigned[at + 1..]));
-        let mut exponent = i128::from(exponent.parse::<i64>().ok()?);
+        let zero = mantissa.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+        let mut exponent = if zero { 0 } else { i128::from(exponent.parse::<i64>().ok()?) };
         let mut digits = String::with_capacity(mantissa.len());
         let mut behind_point = false;
         for character in mantissa.chars() {
