@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use sealog_disk::io;
+use sealog_disk::{ErrorKind, io};
 use sealog_journal_format::checksum::crc32;
-use sealog_journal_format::frame::{self, FrameHeader};
 use sealog_journal_format::limits;
 use zeroize::Zeroizing;
 
@@ -13,56 +12,66 @@ use crate::cache::OpenedFrame;
 use crate::error::{JournalError, Place, Result};
 use crate::index::FrameRef;
 use crate::record::{Record, StreamId};
-use crate::recovery::walk;
+use crate::recovery::{evidence, walk};
 use crate::segment::Segment;
 use crate::shared::Shared;
 
-/// Opens one frame that the index names: every tag is checked again at each read from the disk.
-fn open_frame(segment: &Segment, at: FrameRef) -> Result<OpenedFrame> {
-    let damaged = |what| {
-        let place = Place { segment: at.segment, frame: 0, offset: at.offset, sequence: 0 };
-        JournalError::Corrupt { place, row: 3, what }
-    };
+/// Opens one frame that the index names: every tag is checked again at each read from the disk. `row` is the row of
+/// the decision table that damage here comes under.
+fn open_frame(segment: &Segment, at: FrameRef, row: u8) -> Result<OpenedFrame> {
+    let mut place = Place { segment: at.segment, frame: 0, offset: at.offset, sequence: 0 };
+    let damaged = |place, what| JournalError::Corrupt { place, row, what };
     let file = segment.file()?;
+    let read = |bytes: &mut [u8], offset: u64| match io::read_exact_at(&*file, bytes, offset) {
+        Err(e) if e.kind == ErrorKind::ShortRead => Err(damaged(place, "a frame is cut short")),
+        other => Ok(other?),
+    };
     let mut head = [0; limits::FRAME_HEADER_BYTES];
-    io::read_exact_at(&*file, &mut head, at.offset)?;
-    let tag = frame::header_tag(&head);
-    segment
-        .keys
-        .header
-        .verify(frame::tagged_part(&head), &tag)
-        .map_err(|_| damaged("a frame header does not authenticate"))?;
-    let header = FrameHeader::decode(&head).map_err(|_| damaged("a frame header does not read back"))?;
+    read(&mut head, at.offset)?;
+    let header = evidence::authentic(segment, &head)
+        .ok_or_else(|| damaged(place, "a frame header does not read back"))?;
     let mut plaintext = Zeroizing::new(vec![0; header.body_length as usize]);
-    io::read_exact_at(&*file, &mut plaintext, at.offset + limits::FRAME_HEADER_BYTES as u64)?;
+    read(&mut plaintext, at.offset + limits::FRAME_HEADER_BYTES as u64)?;
+    (place.frame, place.sequence) = (u64::from(header.index), header.first_sequence);
     if crc32(&plaintext) != header.body_crc {
-        return Err(damaged("a frame body does not read back"));
+        return Err(damaged(place, "a frame body does not read back"));
     }
     let context = header.body_context(&segment.header.store_id, segment.number);
     segment
         .keys
         .body
         .open(u64::from(header.index), &context, &mut plaintext, &header.body_tag)
-        .map_err(|_| damaged("a frame body does not authenticate"))?;
+        .map_err(|_| damaged(place, "a frame body does not authenticate"))?;
     Ok(OpenedFrame { header, epoch: segment.header.epoch, plaintext })
 }
 
 /// The frame at `at`, from the cache or the disk. Damage found here stops the writer.
 fn frame(shared: &Shared, at: FrameRef) -> Result<Arc<OpenedFrame>> {
     shared.cache.get(at, || {
-        let segment = {
+        let (segment, row) = {
             let mut catalog = shared.write();
             catalog.touch(at.segment);
-            catalog.segments.get(&at.segment).map(Arc::clone)
+            let row = if catalog.durable.end.segment == at.segment { 8 } else { 3 };
+            (catalog.segments.get(&at.segment).map(Arc::clone), row)
         };
         let segment = segment.ok_or(JournalError::Missing { file: "a segment".into() })?;
-        open_frame(&segment, at).inspect_err(|e| {
+        open_frame(&segment, at, row).inspect_err(|e| {
             if matches!(e, JournalError::Corrupt { .. }) {
-                shared.poison("damage was found while reading");
+                shared.poison(DAMAGE);
             }
         })
     })
 }
+
+/// A frame that opens and is not the one that the index means: it was put there from elsewhere (R04).
+fn elsewhere(shared: &Shared, at: FrameRef, opened: &OpenedFrame) -> JournalError {
+    shared.poison(DAMAGE);
+    let (frame, sequence) = (u64::from(opened.header.index), opened.header.first_sequence);
+    let place = Place { segment: at.segment, frame, offset: at.offset, sequence };
+    JournalError::Corrupt { place, row: 7, what: "a frame that belongs elsewhere" }
+}
+
+const DAMAGE: &str = "damage was found while reading";
 
 /// The records of one stream from an event number on, as they were durable when the reader was made.
 #[derive(Debug)]
@@ -72,12 +81,14 @@ pub struct StreamReader {
     from_event: u64,
     frames: VecDeque<FrameRef>,
     ready: VecDeque<Record>,
+    /// The newest sequence of the stream that was read.
+    seen: u64,
 }
 
 impl StreamReader {
     pub(crate) fn new(shared: Arc<Shared>, stream: StreamId, from_event: u64) -> StreamReader {
         let frames = shared.read().index.frames(&stream).unwrap_or_default().into();
-        StreamReader { shared, stream, from_event, frames, ready: VecDeque::new() }
+        StreamReader { shared, stream, from_event, frames, ready: VecDeque::new(), seen: 0 }
     }
 }
 
@@ -90,21 +101,27 @@ impl Iterator for StreamReader {
                 return Some(Ok(record));
             }
             let at = self.frames.pop_front()?;
-            match frame(&self.shared, at) {
-                Ok(opened) => {
-                    let records = walk::records(&opened.header, &opened.plaintext, opened.epoch);
-                    let wanted = records.into_iter().filter(|record| {
-                        record.stream == Some(self.stream)
-                            && (record.event_number >= self.from_event || record.event_number == 0)
-                    });
-                    self.ready.extend(wanted);
-                }
-                Err(e) => {
-                    self.frames.clear();
-                    return Some(Err(e));
-                }
+            if let Err(e) = self.load(at) {
+                self.frames.clear();
+                return Some(Err(e));
             }
         }
+    }
+}
+
+impl StreamReader {
+    /// A frame of the index holds records of the stream, all newer than those of the frames before it.
+    fn load(&mut self, at: FrameRef) -> Result<()> {
+        let opened = frame(&self.shared, at)?;
+        let mut records = walk::records(&opened.header, &opened.plaintext, opened.epoch);
+        records.retain(|record| record.stream == Some(self.stream));
+        match (records.first(), records.last()) {
+            (Some(first), Some(last)) if first.sequence > self.seen => self.seen = last.sequence,
+            _ => return Err(elsewhere(&self.shared, at, &opened)),
+        }
+        records.retain(|record| record.event_number >= self.from_event || record.event_number == 0);
+        self.ready.extend(records);
+        Ok(())
     }
 }
 
@@ -115,19 +132,21 @@ pub struct SequenceReader {
     from: u64,
     through: u64,
     next: Option<FrameRef>,
+    /// First sequence of the next frame.
+    expected: u64,
     ready: VecDeque<Record>,
 }
 
 impl SequenceReader {
     pub(crate) fn new(shared: Arc<Shared>, from: u64) -> SequenceReader {
-        let (through, next) = {
+        let (through, next, expected) = {
             let catalog = shared.read();
             let at = catalog.marks.partition_point(|mark| mark.sequence <= from);
             let mark = catalog.marks.get(at.saturating_sub(1));
             let next = mark.map(|mark| FrameRef { segment: mark.segment, offset: mark.offset });
-            (catalog.durable.end.last_sequence, next)
+            (catalog.durable.end.last_sequence, next, mark.map_or(1, |mark| mark.sequence))
         };
-        SequenceReader { shared, from, through, next, ready: VecDeque::new() }
+        SequenceReader { shared, from, through, next, expected, ready: VecDeque::new() }
     }
 
     /// The frame behind one that was read: in the same segment, or the first of the next one.
@@ -149,6 +168,11 @@ impl SequenceReader {
                 return Err(e);
             }
         };
+        if opened.header.first_sequence != self.expected {
+            self.next = None;
+            return Err(elsewhere(&self.shared, at, &opened));
+        }
+        self.expected = opened.header.next_sequence();
         let records = walk::records(&opened.header, &opened.plaintext, opened.epoch);
         let (from, through) = (self.from, self.through);
         self.ready.extend(records.into_iter().filter(|r| r.sequence >= from && r.sequence <= through));

@@ -13,6 +13,8 @@ use crate::window::Window;
 pub(crate) struct Evidence {
     pub frames: u64,
     pub end_chain: Option<[u8; 16]>,
+    /// The segment was searched to its end.
+    searched: bool,
 }
 
 impl Evidence {
@@ -20,11 +22,11 @@ impl Evidence {
     pub fn from_head(head: &HeadSlot, number: u64, follower: Option<u64>) -> Evidence {
         // With count 0 the head proves nothing about the segment it names, and all of the predecessor.
         if head.segment == number {
-            return Evidence { frames: head.frames, end_chain: None };
+            return Evidence { frames: head.frames, ..Evidence::default() };
         }
         match follower {
             Some(next) if head.segment == next && head.frames == 0 => {
-                Evidence { frames: 0, end_chain: Some(head.chain) }
+                Evidence { end_chain: Some(head.chain), ..Evidence::default() }
             }
             _ => Evidence::default(),
         }
@@ -72,13 +74,17 @@ pub(crate) fn next_header(
     Ok(None)
 }
 
-/// Every authentic header from `from` to the end of the segment, folded into `evidence`.
+/// Every authentic header from `from` to the end of the segment, folded into `evidence`; once a segment, since what is
+/// behind a later hole was seen from the first.
 pub(crate) fn collect(
     segment: &Segment,
     window: &mut Window,
     from: u64,
     evidence: &mut Evidence,
 ) -> Result<()> {
+    if std::mem::replace(&mut evidence.searched, true) {
+        return Ok(());
+    }
     let mut from = from;
     while let Some((offset, header)) = next_header(segment, window, from)? {
         evidence.header(&header);

@@ -306,6 +306,8 @@ fn damage_found_while_reading_stops_the_writer() {
         let error = opened.journal.read_stream(super::setup::stream(2), 1).find_map(Result::err).unwrap();
         let JournalError::Corrupt { place, row: 3, .. } = error else { panic!("{error:?}") };
         assert_eq!((place.segment, place.offset), (2, damaged.offset));
+        let in_body = at >= damaged.offset + 96;
+        assert_eq!(place.sequence, if in_body { sequence } else { 0 });
         assert!(matches!(opened.journal.health(), Health::Poisoned { .. }));
         let others = opened.journal.read_stream(super::setup::stream(3), 1);
         assert_eq!(
@@ -315,5 +317,51 @@ fn damage_found_while_reading_stops_the_writer() {
         let until: Vec<_> = opened.journal.read_from(1).collect();
         assert_eq!(until.iter().filter(|r| r.is_ok()).count() as u64, sequence - 1);
         assert!(until.last().unwrap().is_err());
+    }
+}
+
+/// R04: a frame that was put in another's place under a running journal is found out, though all of its tags are right;
+/// so is a file that was cut.
+#[test]
+fn a_misplaced_frame_found_while_reading_stops_the_writer() {
+    let mut bench = Bench::new();
+    bench.config.tuning.cache_bytes_max = 0;
+    let opened = bench.open().unwrap();
+    for event in 1..=5 {
+        opened.commit(Unit::one(record(1, event, b"of one length"))).unwrap();
+        opened.commit(Unit::one(record(2, event, b"of one length"))).unwrap();
+    }
+    drop(opened);
+    let image = Image::of(bench.clone());
+    let frames = image.frames_of(1);
+    let over = |disk: &SimDisk, at: usize, from: usize| {
+        disk.overwrite(&segment(1), frames[at].offset, &image.frame_bytes(&frames[from]));
+    };
+    let cut = |disk: &SimDisk, at: usize| disk.truncate(&segment(1), frames[at].offset + 100);
+    // Stream 1 is in the odd frames. An older one, a newer one, one of another stream; a missing one.
+    for (at, from) in [(5, Some(3)), (3, Some(7)), (3, Some(4)), (9, None)] {
+        let disk = image.disk.fork();
+        bench.config.disk = Arc::new(disk.clone());
+        for sequentially in [false, true] {
+            disk.put(&segment(1), &image.bytes(1));
+            let opened = bench.open().unwrap();
+            match from {
+                Some(from) => over(&disk, at, from),
+                None => cut(&disk, at),
+            }
+            let results: Vec<_> = match sequentially {
+                true => opened.journal.read_from(1).collect(),
+                false => opened.journal.read_stream(super::setup::stream(1), 1).collect(),
+            };
+            let sequences: Vec<_> = results.iter().flatten().map(|record| record.sequence).collect();
+            assert!(sequences.is_sorted_by(|a, b| a < b), "{sequences:?}");
+            let error = results.iter().find_map(|result| result.as_ref().err()).unwrap();
+            let JournalError::Corrupt { place, row, .. } = error else { panic!("{error:?}") };
+            assert_eq!(*row, if from.is_some() { 7 } else { 8 });
+            assert_eq!(place.segment, 1);
+            // A newer frame in the place of an older one is noticed there, or where it comes a second time.
+            assert!(place.offset == frames[at].offset || Some(7) == from, "{place:?}");
+            assert!(matches!(opened.journal.health(), Health::Poisoned { .. }));
+        }
     }
 }
