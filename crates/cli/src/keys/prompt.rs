@@ -28,9 +28,10 @@ pub fn passphrase() -> Result<Secret> {
         return Err(Failure::usage("no_terminal", "there is no terminal to ask for a passphrase")
             .next("run the same command with --passphrase-file FILE"));
     }
-    let _ = write!(stderr(), "passphrase: ");
     let typed = {
+        // Before the prompt: what is typed at once must not be flushed away.
         let _silence = Silence::begin()?;
+        let _ = write!(stderr(), "passphrase: ");
         read_line(&mut read_byte)
     };
     let _ = writeln!(stderr());
