@@ -259,7 +259,7 @@ fn zeros_behind_an_ended_segment_are_sound_and_checked() {
     for number in [1, 2] {
         let (end, length) = (image.end_of(number), image.bytes(number).len() as u64);
         assert!(length - end > 200, "segment {number} has zeros to spare: {end} of {length}");
-        let near = |at: u64| at - end < 96 || length - at < 8 || at % 101 == 0;
+        let near = |at: u64| at - end < 96 || length - at < 8 || at.is_multiple_of(101);
         for offset in (end..length).filter(|at| near(*at)) {
             let disk = image.disk.fork();
             disk.flip_bit(&segment(number), offset, (offset % 8) as u8);

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use sealog_disk::sim::{Choice, SimDisk, TraceEntry};
 use sealog_disk::{Folder, Name};
 use sealog_journal_format::FrameHeader;
-use sealog_journal_format::limits::DATA_START;
 
 use super::setup::{Bench, Opened, record};
 use crate::recovery::findings::{FrameView, Gap, Problem, Sink, TornTail};
@@ -139,13 +138,6 @@ impl Image {
             last_sequence: Some(at.header.next_sequence() - 1),
         };
         if at.header.record_count == 0 { vec![] } else { vec![gap] }
-    }
-
-    /// The frame that the byte at `offset` belongs to, or the place of the end of the data if it lies behind it.
-    pub fn frame_at(&self, number: u64, offset: u64) -> At {
-        assert!(offset >= DATA_START);
-        let frames = self.frames_of(number);
-        *frames.iter().find(|at| (at.offset..at.end()).contains(&offset)).unwrap()
     }
 
     pub fn end_of(&self, number: u64) -> u64 {

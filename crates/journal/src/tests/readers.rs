@@ -139,7 +139,7 @@ fn overtaken(disk: &SimDisk, todo: &[Do], started: usize, first: usize, stride: 
     let script = Arc::new(Mutex::new(script));
     let (mut moment, stepping) = (0, Arc::clone(&script));
     let between = Between::new(disk, move || {
-        if moment >= first && (moment - first) % stride == 0 {
+        if moment >= first && (moment - first).is_multiple_of(stride) {
             stepping.lock().unwrap().step();
         }
         moment += 1;
