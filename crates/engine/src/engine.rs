@@ -178,7 +178,8 @@ impl Engine {
             (false, true) => RuntimeState::Ready,
         };
         RuntimeInfo {
-            name: "sealog",
+            // The protocol's name, not the product's: clients tell by it what they talk to.
+            name: "model-runtime-api",
             protocol_version: PROTOCOL_VERSION,
             provider_count,
             state,

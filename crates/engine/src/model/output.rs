@@ -1,4 +1,4 @@
-//! Turning what a provider reports into events that can exist: checked, bounded, over-long text split.
+//! Turning what a provider reports into events that can exist: checked, bounded, text that no event can hold split.
 
 use sealog_events::limits::{self, DELTA_JSON_BYTES_MAX};
 use sealog_events::{EventBody, JsonText, ProgressNumber, Quantity, UsageFact};
@@ -50,9 +50,14 @@ pub(crate) fn report(event: ProviderEvent) -> Result<Report, Failure> {
     Ok(Report::Events(bodies))
 }
 
+/// One event for one report wherever an event can hold it: how a provider cuts its text is its own business.
 fn split(text: String, body: impl Fn(String) -> EventBody) -> Vec<EventBody> {
     if text.len() <= DELTA_JSON_BYTES_MAX / ESCAPE_BYTES_MAX {
         return vec![body(text)];
+    }
+    let whole = body(text.clone());
+    if limits::check(&whole).is_ok() {
+        return vec![whole];
     }
     limits::split_delta(&text).map(|piece| body(piece.to_owned())).collect()
 }
@@ -98,7 +103,7 @@ mod tests {
 
     #[test]
     fn long_text_is_split_and_joins_to_the_same() {
-        let text = "\u{0}\u{e9}\u{1F600}x".repeat(50_000);
+        let text = "\u{0}\u{e9}\u{1F600}x".repeat(100_000);
         let pieces = bodies(ProviderEvent::OutputDelta { output_index: 3, delta: text.clone() });
         assert!(pieces.len() > 1);
         let joined: String = pieces
@@ -109,8 +114,11 @@ mod tests {
             })
             .collect();
         assert!(joined == text);
-        let whole = bodies(ProviderEvent::OutputDelta { output_index: 0, delta: "x".repeat(131_072) });
-        assert_eq!(whole.len(), 1);
+        // 1 MiB of stream frame less what surrounds the text: as long as that, a report stays one event.
+        for (bytes, count) in [(131_072, 1), (262_144, 1), (1_047_000, 1), (1_048_576, 8)] {
+            let reported = bodies(ProviderEvent::OutputDelta { output_index: 0, delta: "x".repeat(bytes) });
+            assert_eq!(reported.len(), count, "{bytes}");
+        }
         let empty = bodies(ProviderEvent::OutputDelta { output_index: 0, delta: String::new() });
         assert_eq!(empty.len(), 1);
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::{Extensions, HeaderMap, HeaderValue, Uri, header};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Uri, Version, header};
 use sealog_events::ExecutionId;
 
 use super::id::execution_id;
@@ -21,8 +22,9 @@ const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(crate) async fn events(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
     let id = execution_id(request.uri())?;
-    match cursor(request.uri(), request.headers()) {
-        Ok(after) => event_stream(&api, id, after, request.extensions()).await,
+    let (parts, _) = request.into_parts();
+    match cursor(&parts.uri, &parts.headers) {
+        Ok(after) => event_stream(&api, id, after, &parts).await,
         Err(BadCursor) => {
             // An unknown execution is reported before a bad cursor.
             let known =
@@ -48,18 +50,22 @@ fn cursor(uri: &Uri, headers: &HeaderMap) -> Result<u64, BadCursor> {
     }
 }
 
-/// The events of an execution with sequences above `after`.
+/// The events of an execution with sequences above `after`, as the answer to the request with that head.
 pub(super) async fn event_stream(
     api: &Api,
     id: ExecutionId,
     after: u64,
-    extensions: &Extensions,
+    request: &Parts,
 ) -> Result<Response, ApiError> {
     let watch = api.engine.watch(id, after).await.map_err(|error| ApiError::public(error, Asked::Other))?;
     let watch = watch.ok_or_else(ApiError::execution_not_found)?;
-    let activity = extensions.get::<Arc<Activity>>().map(Arc::clone);
+    let activity = request.extensions.get::<Arc<Activity>>().map(Arc::clone);
     let stream = EventStream::new(watch, api.options.heartbeat(), activity);
     let mut response = Response::new(Body::new(stream));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
+    // Said aloud for intermediaries. HTTP/2 forbids the header, and HTTP/1.0 ends a stream by closing.
+    if request.version == Version::HTTP_11 {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("keep-alive"));
+    }
     Ok(response)
 }

@@ -27,7 +27,7 @@ pub(crate) async fn submit(State(api): State<Api>, request: Request) -> Result<R
     let submission =
         api.engine.submit(&body, key).await.map_err(|error| ApiError::public(error, Asked::Submit))?;
     if accepts_events(&parts.headers) {
-        return event_stream(&api, submission.execution_id, 0, &parts.extensions).await;
+        return event_stream(&api, submission.execution_id, 0, &parts).await;
     }
     let status = if submission.idempotent_replay { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok(json_answer(status, submission_json(&submission)).into_response())

@@ -38,6 +38,7 @@ async fn f14_43_the_mock_run_over_sse() {
     let head = client.head().await;
     assert_eq!(head.status, 200);
     assert_eq!(head.header("content-type"), Some("text/event-stream; charset=utf-8"));
+    assert_eq!(head.header("connection"), Some("keep-alive"));
     head.check_fixed_headers();
     let events = frames(&client.chunks().await.unwrap());
     assert_eq!(events.iter().map(|event| event.0).collect::<Vec<_>>(), (1..=7).collect::<Vec<u64>>());
