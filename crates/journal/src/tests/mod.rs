@@ -2,6 +2,7 @@
 
 mod crash;
 mod crash_judge;
+mod crash_recovery;
 mod crash_workloads;
 mod crash_world;
 mod damage;
@@ -25,3 +26,7 @@ mod splice;
 mod splice_headers;
 mod tails;
 mod tails_writes;
+mod writer;
+mod writer_nonces;
+mod writer_disks;
+mod writer_threads;

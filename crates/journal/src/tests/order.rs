@@ -194,6 +194,42 @@ fn a_recovery_relies_on_nothing_that_is_not_durable() {
     }
 }
 
+/// What a killed process left in the cache is as little durable for the next one: the rules hold across the two.
+#[test]
+fn a_killed_process_leaves_nothing_in_the_air() {
+    let mut starts = 0;
+    for (name, workload) in
+        WORKLOADS.iter().filter(|(name, _)| name.contains("head") || name.contains("open"))
+    {
+        let mut cut = 0;
+        loop {
+            let mut world = World::on(SimDisk::new(), false, 7);
+            world.create().unwrap();
+            world.bench.disk.start_trace();
+            world.bench.disk.cut_at(world.bench.disk.op_count() + cut);
+            // Where it noticed is all the same.
+            workload(&mut world).unwrap_or_default();
+            world.kill();
+            if !world.bench.disk.is_off() {
+                break;
+            }
+            let mut before = std::mem::take(&mut world.trace);
+            before.extend(world.bench.disk.take_trace());
+            let mut next = World::resume(world.bench.disk.fork(), false, 9, &world.history.now());
+            next.bench.disk.start_trace();
+            recover(&mut next).unwrap_or_else(|e| panic!("{name}, killed at {cut}: {e:?}"));
+            next.trace.extend(next.bench.disk.take_trace());
+            let earlier = before.len();
+            next.acknowledged_at.iter_mut().for_each(|at| *at += earlier);
+            before.append(&mut next.trace);
+            next.trace = before;
+            check_trace(&mut next).unwrap_or_else(|e| panic!("{name}, killed at {cut}: {e}"));
+            (cut, starts) = (cut + 1, starts + 1);
+        }
+    }
+    assert!(starts > 150, "only {starts} starts");
+}
+
 /// JC-1: the whole of a publication, call by call.
 #[test]
 fn a_segment_is_published_in_this_order() {
