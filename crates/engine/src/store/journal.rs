@@ -23,7 +23,7 @@ use sealog_journal::{Admission, Health, Journal, Unit};
 use self::error::failed;
 use self::finish::Finish;
 use self::live::{Ended, Live, Recent};
-use self::records::Prepared;
+use self::records::{Prepared, Text};
 use super::ledger::Ledger;
 use super::{Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, Watch};
 
@@ -197,8 +197,19 @@ impl Shared {
             return Ok(None);
         }
         let snapshot = Live::snapshot_with(fold, &next.event);
-        let unit = Unit { records: vec![records::result(&snapshot)?, next.record.clone()] };
-        self.commit(unit, Admission::Reserved).await?;
+        let whole = records::ending(&snapshot, &next.record, Text::Whole)?;
+        if records::fits_reserve(&whole) {
+            self.commit(whole, Admission::Reserved).await?;
+            return Ok(Some(snapshot));
+        }
+        // A long text must not eat what the reserve keeps for the ends of others, and must not cost this one its own.
+        match self.commit(whole, Admission::Ordinary).await {
+            Err(StoreError::Full) => {
+                let hashed = records::ending(&snapshot, &next.record, Text::Hashed)?;
+                self.commit(hashed, Admission::Reserved).await?;
+            }
+            committed => committed?,
+        }
         Ok(Some(snapshot))
     }
 

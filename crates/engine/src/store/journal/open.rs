@@ -17,6 +17,7 @@ use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_M
 
 use super::error::failed;
 use super::live::Recent;
+use super::records::Text;
 use super::{JournalStore, Record, Shared, State, records};
 use crate::StoreError;
 use crate::store::StoreLimits;
@@ -243,7 +244,7 @@ fn end_interrupted(
     now: Timestamp,
     wait: impl Fn(&Journal, Ticket) -> Result<(), JournalError>,
 ) -> Result<Vec<Interrupted>, OpenError> {
-    let mut tickets = Vec::new();
+    let mut endings = Vec::new();
     let mut interrupted = Vec::new();
     for (stream, _) in &recovery.interrupted {
         let id = ExecutionId::from_bytes(stream.0);
@@ -251,22 +252,47 @@ fn end_interrupted(
         // Only what is certain is called so: no attempt was ever announced, and neither a cut nor a copy hides one.
         let certain = !found.routed && !found.restored && !recovery.cut_written_bytes();
         let outcome = if certain { Outcome::NotDispatched } else { Outcome::Unknown };
-        tickets.push(end_one(journal, id, found, outcome, now)?);
+        let [whole, hashed] = end_one(journal, id, found, outcome, now)?;
+        endings.push((submit_whole(journal, whole, &hashed)?, hashed));
         interrupted.push(Interrupted { id, outcome });
     }
-    for ticket in tickets {
-        wait(journal, ticket)?;
+    for (ticket, hashed) in endings {
+        match wait(journal, ticket) {
+            // A full disk may have room for the ends, if not for the texts beside them.
+            Err(JournalError::Full) => wait(journal, submit(journal, hashed, Admission::Reserved)?)?,
+            ended => ended?,
+        }
     }
     Ok(interrupted)
 }
 
+/// With its text if that leaves the reserve to the ends of the others.
+fn submit_whole(journal: &Journal, whole: Unit, hashed: &Unit) -> Result<Ticket, OpenError> {
+    if records::fits_reserve(&whole) {
+        return submit(journal, whole, Admission::Reserved);
+    }
+    match submit(journal, whole, Admission::Ordinary) {
+        Err(OpenError::Journal(JournalError::Full)) => submit(journal, hashed.clone(), Admission::Reserved),
+        submitted => submitted,
+    }
+}
+
+fn submit(journal: &Journal, unit: Unit, admission: Admission) -> Result<Ticket, OpenError> {
+    journal.submit(unit, admission).map_err(|refusal| match refusal {
+        Refusal::Busy(_) => OpenError::Journal(JournalError::Full),
+        Refusal::TooLarge => OpenError::NotEnded(StoreError::Unstorable),
+        Refusal::Ended(error) => OpenError::Journal(error),
+    })
+}
+
+/// The end of one execution, with its text and without.
 fn end_one(
     journal: &Journal,
     id: ExecutionId,
     found: &mut Found,
     outcome: Outcome,
     now: Timestamp,
-) -> Result<Ticket, OpenError> {
+) -> Result<[Unit; 2], OpenError> {
     let message = match outcome {
         Outcome::Unknown => OUTCOME_UNKNOWN,
         Outcome::NotDispatched => NOTHING_SENT,
@@ -280,18 +306,14 @@ fn end_one(
     let terminal = records::prepare(id, &event).map_err(OpenError::NotEnded)?;
     let mut fold = fold(journal, id, found.kept.created_at).map_err(OpenError::NotEnded)?;
     fold.push(&terminal.event);
-    let result = records::result(&fold.into_snapshot()).map_err(OpenError::NotEnded)?;
-    let unit = Unit { records: vec![result, terminal.record] };
-    let ticket = journal.submit(unit, Admission::Reserved).map_err(|refusal| match refusal {
-        Refusal::Busy(_) => OpenError::Journal(JournalError::Full),
-        Refusal::TooLarge => OpenError::NotEnded(StoreError::Unstorable),
-        Refusal::Ended(error) => OpenError::Journal(error),
-    })?;
+    let snapshot = fold.into_snapshot();
+    let ending = |text| records::ending(&snapshot, &terminal.record, text).map_err(OpenError::NotEnded);
+    let units = [ending(Text::Whole)?, ending(Text::Hashed)?];
     found.status = Status::Failed;
     found.kept.sequence = event.sequence;
     found.kept.bytes += terminal.weight.json_bytes;
     found.kept.ended = Some(event.time);
-    Ok(ticket)
+    Ok(units)
 }
 
 /// The fold of all durable events of one execution. Blocks for reading.

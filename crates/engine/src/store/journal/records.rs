@@ -8,11 +8,15 @@ use sealog_events::limits::RESULT_BYTES_MAX;
 use sealog_events::{
     Created, Event, ExecutionId, Identity, MaterializedResult, RecordKind, Snapshot, Timestamp, limits,
 };
-use sealog_journal::{Class, NewRecord, Record, StreamId};
+use sealog_journal::{Class, NewRecord, Record, StreamId, Unit};
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET};
 
 use crate::store::ledger::{EXECUTION_BYTES, Weight};
 use crate::store::{StoreError, StoredEvent, render};
+
+/// Bodies of an ending that fit the journal's reserve of 2304 bytes for each open stream together with envelopes,
+/// padding and a frame's header. An ending without its text is never larger.
+const RESERVED_BODY_BYTES: usize = 1792;
 
 /// An event ready to be written: its record, and what becomes visible once that is durable.
 #[derive(Debug)]
@@ -62,13 +66,35 @@ pub(crate) fn created(id: ExecutionId, created_at: Timestamp, identity: Option<I
     }
 }
 
-/// The record of a finished execution's result. It stands before the terminal event, so that the stream's last
+/// How much of a result's text stands beside the terminal event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Text {
+    /// All of it, up to the bound of a result.
+    Whole,
+    /// Its length and hash only: what the reserve of an execution has room for.
+    Hashed,
+}
+
+/// What ends an execution, in one unit. The result stands before the terminal event, so that the stream's last
 /// record is the one that closes it.
 ///
 /// # Errors
 /// The snapshot is not a finished one's.
-pub(crate) fn result(snapshot: &Snapshot) -> Result<NewRecord, StoreError> {
-    let result = MaterializedResult::of(snapshot, RESULT_BYTES_MAX).ok_or(StoreError::Unstorable)?;
+pub(crate) fn ending(snapshot: &Snapshot, terminal: &NewRecord, text: Text) -> Result<Unit, StoreError> {
+    Ok(Unit { records: vec![result(snapshot, text)?, terminal.clone()] })
+}
+
+/// Whether such a unit is no larger than what the reserve keeps for it.
+pub(crate) fn fits_reserve(ending: &Unit) -> bool {
+    ending.records.iter().map(|record| record.body.len()).sum::<usize>() <= RESERVED_BODY_BYTES
+}
+
+fn result(snapshot: &Snapshot, text: Text) -> Result<NewRecord, StoreError> {
+    let bytes_max = match text {
+        Text::Whole => RESULT_BYTES_MAX,
+        Text::Hashed => 0,
+    };
+    let result = MaterializedResult::of(snapshot, bytes_max).ok_or(StoreError::Unstorable)?;
     Ok(NewRecord {
         kind: RecordKind::MaterializedResult.number(),
         stream: Some(stream(snapshot.execution_id)),

@@ -4,6 +4,7 @@ mod crash;
 mod engine;
 mod reopen;
 mod setup;
+mod space;
 
 use std::sync::Arc;
 
