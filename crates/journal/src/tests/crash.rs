@@ -92,7 +92,7 @@ fn prepared(direct: bool) -> World {
 }
 
 fn run_creation(direct: bool) -> Trial {
-    let mut world = World::on(SimDisk::new(), direct, 7);
+    let world = World::on(SimDisk::new(), direct, 7);
     world.bench.disk.record_crash_points();
     let trial = finish("creation", direct, world, 0, World::create);
     Trial { creation: true, ..trial }
@@ -130,7 +130,7 @@ impl Trial {
                     continue;
                 }
             }
-            if effort.deeper > 0 && fingerprint % effort.deeper == 0 && !self.creation {
+            if effort.deeper > 0 && fingerprint.is_multiple_of(effort.deeper) && !self.creation {
                 self.recover(&disk, op, pick, &expected, tally);
             }
             let verdict = match self.creation {

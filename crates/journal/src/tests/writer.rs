@@ -144,7 +144,8 @@ fn a_moved_directory_stops_the_writer() {
 /// made after the jump, and nothing more was sealed under the old one.
 #[test]
 fn the_writer_rolls_when_the_clocks_jump() {
-    let jumps: [(&str, fn(&Bench), bool); 5] = [
+    type Jump = fn(&Bench);
+    let jumps: [(&str, Jump, bool); 5] = [
         ("nothing", |_| (), false),
         ("half a minute", |bench| bench.clock.jump_wall_ms(30_000), false),
         ("forward", |bench| bench.clock.jump_wall_ms(61_000), true),

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sealog_disk::Disk;
 use sealog_disk::real::{OpenOptions, RealClock, RealDisk};
 use sealog_disk::scramble::ScrambleDisk;
 use sealog_disk::sim::SimDisk;
