@@ -179,7 +179,7 @@ impl Engine {
         };
         RuntimeInfo {
             // The protocol's name, not the product's: clients tell by it what they talk to.
-            name: "model-runtime-api",
+            name: "sealog",
             protocol_version: PROTOCOL_VERSION,
             provider_count,
             state,

@@ -13,7 +13,7 @@ use crate::{EngineOptions, EventStore, RuntimeState};
 async fn runtime_facts() {
     let bench = bench(vec![completed()]);
     let info = bench.engine.runtime_info();
-    assert_eq!((info.name, info.protocol_version, info.provider_count), ("model-runtime-api", "0.1.0", 1));
+    assert_eq!((info.name, info.protocol_version, info.provider_count), ("sealog", "0.1.0", 1));
     assert_eq!(info.state, RuntimeState::Ready);
     let features = info.features;
     assert!(features.routing && features.flow_control && features.usage_facts && !features.billing);
