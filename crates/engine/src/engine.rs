@@ -178,7 +178,6 @@ impl Engine {
             (false, true) => RuntimeState::Ready,
         };
         RuntimeInfo {
-            // The protocol's name, not the product's: clients tell by it what they talk to.
             name: "sealog",
             protocol_version: PROTOCOL_VERSION,
             provider_count,
