@@ -3,7 +3,10 @@
 use sealog_disk::sim::{Choice, SimDisk};
 use sealog_journal_format::limits::{DATA_START, FRAME_HEADER_BYTES};
 
-use super::damage_image::{At, End, Image, group, look, refused_at, root, rows, segment, start, tail_place};
+use super::damage_forge::Forged;
+use super::damage_image::{
+    At, End, Image, group, look, open_segment, refused_at, root, rows, segment, start, tail_place,
+};
 use super::setup::Bench;
 use super::tails::{killed_while_publishing, published_fourth, writes_fourth};
 
@@ -71,6 +74,19 @@ fn a_header_that_is_not_authentic_proves_nothing() {
     flip_body(&disk, &second);
     flip_body(&disk, &third);
     refused_at(&disk, 3, second.offset, 8);
+    // With a right CRC: only the tag tells who wrote it.
+    let keys = open_segment(&image.disk, 3);
+    let right = Forged::behind(&image, &third);
+    for (forged, proves) in [(right.clone().with_wrong_tag(), false), (right, true)] {
+        let disk = image.disk.fork();
+        flip_body(&disk, &third);
+        disk.overwrite(&segment(3), third.end(), &forged.bytes(&keys));
+        if proves {
+            refused_at(&disk, 3, third.offset, 8);
+        } else {
+            cut_at(&disk, 3, third.offset);
+        }
+    }
 }
 
 /// JR-1: a link proves the whole predecessor, whatever the head says: segment 2 was cut by recovery and ends where

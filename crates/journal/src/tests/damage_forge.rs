@@ -67,6 +67,10 @@ impl Forged {
         self
     }
 
+    pub fn with_wrong_tag(self) -> Forged {
+        Forged { header_tag: 1, ..self }
+    }
+
     pub fn bytes(&self, segment: &Segment) -> Vec<u8> {
         let mut header = self.header;
         header.body_length = self.plaintext.len() as u32;
@@ -127,7 +131,7 @@ fn whole_frames_that_do_not_belong_here_are_damage() {
     for end in [End::Killed, End::Idle] {
         let image = Image::new(end);
         let right = || Forged::behind(&image, &image.newest());
-        forged(&image, &Forged { header_tag: 1, ..right() }, "header tag");
+        forged(&image, &right().with_wrong_tag(), "header tag");
         forged(&image, &Forged { body_tag: 1, ..right() }, "body tag");
         forged(&image, &right().with(|h| h.index += 1), "index ahead");
         forged(&image, &right().with(|h| h.index -= 1), "index behind");
@@ -139,6 +143,8 @@ fn whole_frames_that_do_not_belong_here_are_damage() {
                 h.synced_through = h.synced_through.strict_add_signed(by);
             })
         };
+        forged(&image, &right().with(|h| h.first_sequence += 1), "first sequence ahead of synced-through");
+        forged(&image, &right().with(|h| h.first_sequence -= 1), "first sequence behind");
         forged(&image, &shift(1), "a sequence was left out (JF-13)");
         forged(&image, &shift(-1), "a sequence again (JF-13)");
         forged(&image, &right().with(|h| h.previous_chain[0] ^= 1), "chain value");
