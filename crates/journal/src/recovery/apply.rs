@@ -187,14 +187,22 @@ fn prune(disk: &dyn Disk, more: u64) -> Result<()> {
     Ok(())
 }
 
-/// A damaged, missing or older copy is replaced by the one that counts.
+/// A damaged, missing or older copy is replaced by the one that counts; on a full disk by a later start.
 fn level_keyring(store: &Store) -> Result<bool> {
     let mut levelled = false;
     for (copy, state) in store.copies.iter().enumerate() {
         if *state != KeyringCopy::Good {
             let bytes = store.keyring.encode();
-            io::publish(&*store.disk, &root_name("keyring.tmp"), &keyring_name(copy), &bytes)?;
-            levelled = true;
+            match io::publish(&*store.disk, &root_name("keyring.tmp"), &keyring_name(copy), &bytes) {
+                Ok(()) => levelled = true,
+                Err(e) if e.kind == ErrorKind::Full => {
+                    tracing::warn!("no room for the second keyring copy");
+                    if let Err(e) = store.disk.remove(&root_name("keyring.tmp")) {
+                        tracing::debug!(kind = ?e.kind, "an unfinished keyring copy was not removed");
+                    }
+                }
+                Err(e) => return Err(e.into()),
+            }
         }
     }
     Ok(levelled)
