@@ -1,6 +1,6 @@
 //! Recovery by itself: crash after crash, what it removes and in which order, and what it says about interrupted work.
 
-use sealog_disk::sim::{CrashPoint, SimDisk};
+use sealog_disk::sim::{Choice, CrashPoint, SimDisk, Undecided, UndecidedWhat};
 use sealog_disk::testing::SeededEntropy;
 use sealog_disk::{Folder, Name};
 
@@ -74,6 +74,44 @@ fn with_empty_segment() -> SimDisk {
         (found.empty_segment == Some(2) && head.segment == 2 && head.frames == 0).then_some(disk)
     });
     named.expect("the head names a segment before its first frame")
+}
+
+/// JR-7: the torn bytes stand in the segment until their copy in quarantine is durable, however the recovery is cut.
+#[test]
+fn a_torn_tail_is_copied_before_it_is_cut() {
+    let mut world = World::on(SimDisk::new(), false, 7);
+    world.create().unwrap();
+    world.open().unwrap();
+    world.commit(Unit::one(record(1, 1, b"kept"))).unwrap();
+    world.bench.disk.record_crash_points();
+    world.commit(Unit::one(record(1, 2, &[2; 1700]))).unwrap();
+    let file = "segments/000000000001.seg";
+    let in_frame = |change: &Undecided| match &change.what {
+        UndecidedWhat::Sector { file: Some(name), .. } => name.to_string() == file,
+        _ => false,
+    };
+    let points = world.bench.disk.take_crash_points();
+    let point = points.iter().find(|point| point.undecided().iter().any(in_frame)).unwrap();
+    let torn = point.image(Choice::Prefix(point.len() - 1));
+    let whole = torn.files()[file].clone();
+    let last = whole.iter().rposition(|byte| *byte != 0).unwrap();
+    let bench = Bench::on(torn.clone(), 3);
+    torn.record_crash_points();
+    let opened = bench.open().unwrap();
+    let tail = opened.report.tail.clone().unwrap();
+    let bytes = &whole[tail.place.offset as usize..=last];
+    let quarantined = format!("quarantine/{:012}-{:012}.tail", tail.place.segment, tail.place.frame);
+    let mut cut = 0;
+    for point in torn.take_crash_points() {
+        for pick in picks(&point, 4, 1) {
+            let files = image(&point, pick).files();
+            let stands = files[file].get(tail.place.offset as usize..=last) == Some(bytes);
+            let copied = files.get(&quarantined).is_some_and(|copy| copy[4096..].starts_with(bytes));
+            assert!(stands || copied, "{pick:?}: the torn bytes are gone; {:?}", files.keys());
+            cut += u64::from(!stands);
+        }
+    }
+    assert!(cut > 10, "{cut}");
 }
 
 /// JC-3, JR-7: before an empty segment goes, both slots of the head say so; then either slot alone is enough.

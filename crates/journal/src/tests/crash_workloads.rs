@@ -87,6 +87,10 @@ fn large_unit(world: &mut World) -> Step {
     world.commit(event(1, 1, 100))?;
     world.commit(event(1, 2, 15_000))?;
     world.commit(event(1, 3, 100))?;
+    // The segment that the helper has ready is too short, and grows.
+    world.pause(30)?;
+    world.pause(30)?;
+    world.commit(event(1, 4, 24_000))?;
     world.close()
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sealog_disk::sim::{Choice, SimDisk};
+use sealog_disk::{Folder, Name};
 
 use super::crash_world::World;
 use super::setup::{Bench, START_MS, closing, record};
@@ -141,6 +142,7 @@ fn a_start_on_a_full_disk_serves_reads() {
     let opened = bench.open().unwrap();
     assert_eq!(opened.records.len(), 1);
     assert!(opened.report.cut_written_bytes() && !opened.report.repairs.tail_quarantined);
+    assert!(!image.files().contains_key("quarantine/tail.tmp"));
     image.set_capacity(Some(used(&image)));
     let refused = opened.commit(Unit::one(record(1, 2, b"reserved")));
     assert!(matches!(refused, Err(JournalError::Full)), "{refused:?}");
@@ -151,6 +153,21 @@ fn a_start_on_a_full_disk_serves_reads() {
     opened.commit(Unit::one(record(1, 2, b"reserved"))).unwrap();
     opened.journal.close().unwrap();
     assert_eq!(bench.open().unwrap().records.len(), 2);
+}
+
+/// R28: the second copy of the keyring can wait for room; a start cannot.
+#[test]
+fn a_damaged_keyring_copy_does_not_stop_a_start_on_a_full_disk() {
+    let bench = Bench::new();
+    let opened = bench.open().unwrap();
+    opened.commit(Unit::one(record(1, 1, b"kept"))).unwrap();
+    opened.journal.close().unwrap();
+    bench.disk.flip_bit(&Name::new(Folder::Root, "keyring.1").unwrap(), 60, 1);
+    for full in [true, false] {
+        bench.disk.set_capacity(full.then(|| used(&bench.disk)));
+        let opened = bench.open().unwrap();
+        assert_eq!((opened.records.len(), opened.report.repairs.keyring_levelled), (1, !full));
+    }
 }
 
 /// JC-7: a segment just large enough is better than none.

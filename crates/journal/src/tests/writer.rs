@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sealog_disk::sim::Call;
-use sealog_disk::{Folder, Name};
+use sealog_disk::{Disk, Folder, Name};
 
 use super::crash_judge::read_only;
 use super::setup::{Bench, Opened, Records, closing, record, stream};
@@ -51,6 +51,19 @@ fn a_group_closes_before_the_unit_that_is_too_much() {
     assert_eq!(opened.journal.turn(), Turn::Decided(1));
     assert_eq!(opened.journal.durable_sequence(), 50);
     assert_eq!(tickets.len(), 5);
+}
+
+/// A second close has nothing to do and nothing to complain about.
+#[test]
+fn closing_twice_is_closing_once() {
+    let bench = Bench::new();
+    let opened = bench.open().unwrap();
+    opened.commit(one(1, 1)).unwrap();
+    let clone = opened.journal.clone();
+    opened.journal.close().unwrap();
+    let before = bench.disk.op_count();
+    clone.close().unwrap();
+    assert_eq!((bench.disk.op_count(), clone.health()), (before, Health::Closed));
 }
 
 /// JC-5: a ticket's answer does not change, whether it was taken or refused.
@@ -138,6 +151,39 @@ fn a_moved_directory_stops_the_writer() {
     opened.journal.maintain();
     assert!(matches!(ticket.try_result(), Some(Err(JournalError::Poisoned { .. }))));
     check_poisoned(&opened, 1);
+}
+
+/// R43; JC-8: so does a file that the next start would miss, whether it was moved, removed or replaced by its equal; a
+/// clean close does not pass over it either.
+#[test]
+fn a_file_that_left_its_name_stops_the_writer() {
+    type Away = fn(&Bench, &Name, &Name);
+    let ways: [Away; 3] = [
+        |bench, file, other| bench.disk.rename(file, other).unwrap(),
+        |bench, file, _| bench.disk.delete(file),
+        |bench, file, other| {
+            bench.disk.copy(file, other);
+            bench.disk.rename(other, file).unwrap();
+        },
+    ];
+    for file in [name(Folder::Root, "store"), name(Folder::Root, "head"), segment(1)] {
+        for away in ways {
+            for closes in [false, true] {
+                let bench = Bench::new();
+                let opened = bench.open().unwrap();
+                opened.commit(one(1, 1)).unwrap();
+                opened.journal.maintain();
+                away(&bench, &file, &name(file.folder(), "other"));
+                if !closes {
+                    bench.clock.advance(Duration::from_millis(1000));
+                    opened.journal.maintain();
+                    check_poisoned(&opened, 1);
+                }
+                let closed = opened.journal.close();
+                assert!(matches!(closed, Err(JournalError::Poisoned { .. })), "{file}: {closed:?}");
+            }
+        }
+    }
 }
 
 /// JC-9: after a new boot id or a jump of more than a minute the next frame goes into a new segment, whose key was
