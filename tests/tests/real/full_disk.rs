@@ -1,0 +1,150 @@
+//! A data directory whose file system is full: the node goes on reading, says what it refuses, and resumes.
+#![expect(clippy::disallowed_methods, reason = "fills a file system from outside")]
+
+use std::fs::{File, remove_file};
+use std::io::Write;
+use std::path::PathBuf;
+
+use crashbox::http::Client;
+use crashbox::offline;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use sealog_tests::workbench::{Workbench, accepted, events, get, mock, submit};
+use serde_json::json;
+
+/// A small file system for the data directory; unmounted when dropped, behind the node.
+struct Small {
+    place: PathBuf,
+}
+
+impl Small {
+    fn below(bench: &mut Workbench, bytes: u64) -> Small {
+        let place = bench.dir().join("small");
+        std::fs::create_dir(&place).unwrap();
+        let options = std::ffi::CString::new(format!("size={bytes},mode=0700")).unwrap();
+        mount("tmpfs", &place, "tmpfs", MountFlags::empty(), options.as_c_str()).expect("the right to mount");
+        bench.home.data = place.join("data");
+        Small { place }
+    }
+
+    /// Fills what is left.
+    fn fill(&self) -> Ballast {
+        let path = self.place.join("ballast");
+        let mut file = File::create(&path).unwrap();
+        for size in [1 << 20, 1 << 12] {
+            while file.write_all(&vec![1; size]).is_ok() {}
+        }
+        Ballast { path }
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        unmount(&self.place, UnmountFlags::DETACH).expect("unmounted");
+    }
+}
+
+struct Ballast {
+    path: PathBuf,
+}
+
+impl Ballast {
+    fn release(self) {
+        remove_file(&self.path).unwrap();
+    }
+}
+
+/// Submits until the node refuses; the ids that it took, and the refusal.
+fn until_refused(client: &mut Client) -> (Vec<String>, u16, String) {
+    let mut taken = Vec::new();
+    for number in 0..10_000 {
+        let body = mock("fill", &json!({"chunks": 2, "chunk_bytes": 60_000}));
+        let reply = submit(client, &body, Some(&format!("fill-{number}"))).unwrap();
+        if reply.status != 202 {
+            return (taken, reply.status, reply.text());
+        }
+        taken.push(sealog_tests::workbench::text(&reply.body, "execution_id"));
+        // One after another, so that the disk is what gives out first.
+        events(client, taken.last().unwrap());
+    }
+    panic!("ten thousand executions fit on a full disk");
+}
+
+#[test]
+fn a_full_disk_refuses_and_resumes() {
+    let mut bench = Workbench::new();
+    let small = Small::below(&mut bench, 48 << 20);
+    let node = bench.start();
+    let mut client = Workbench::client(&node);
+    let first = accepted(&mut client, &mock("first", &json!({})), Some("first"));
+    let known = events(&mut client, &first);
+    let running = accepted(&mut client, &mock("running", &json!({"stall_after": 1})), None);
+
+    let ballast = small.fill();
+    let (taken, status, refusal) = until_refused(&mut client);
+    assert!(matches!(status, 500 | 503) && refusal.contains("queue_full"), "{status} {refusal}");
+    println!("{} executions before the refusal {status} {refusal}", taken.len());
+    // Everything taken has ended, what ran still runs, and what is durable is served.
+    for id in &taken {
+        assert!(events(&mut client, id).contains("event: execution."), "{id}");
+    }
+    assert_eq!(events(&mut client, &first), known);
+    assert_eq!(get(&mut client, &format!("/v1/executions/{running}")).1["status"], "running");
+    // An end has room where a beginning has none.
+    let path = format!("/v1/executions/{running}/cancel");
+    let reply = client.ask(&crashbox::http::Request::post(&path, &[], b"")).unwrap();
+    assert_eq!(reply.status, 202, "{}", reply.text());
+    assert!(events(&mut client, &running).contains("\"code\":\"cancelled\""));
+
+    ballast.release();
+    let body = mock("again", &json!({}));
+    let again = loop {
+        let reply = submit(&mut client, &body, Some("again")).unwrap();
+        match reply.status {
+            202 => break sealog_tests::workbench::text(&reply.body, "execution_id"),
+            500 | 503 => assert!(reply.text().contains("queue_full"), "{}", reply.text()),
+            status => panic!("{status} {}", reply.text()),
+        }
+    };
+    assert!(events(&mut client, &again).contains("event: execution.completed"));
+    assert_eq!(get(&mut client, "/v1/runtime").0, 200);
+    drop(client);
+    drop(node);
+    offline::verify(&bench.home).unwrap().unwrap();
+    assert_eq!(offline::panic(&bench.home.log).unwrap(), None);
+    drop(small);
+}
+
+#[test]
+fn a_kill_on_a_full_disk_needs_nothing_but_space() {
+    let mut bench = Workbench::new();
+    let small = Small::below(&mut bench, 48 << 20);
+    let node = bench.start();
+    let mut client = Workbench::client(&node);
+    let first = accepted(&mut client, &mock("first", &json!({})), Some("first"));
+    let known = events(&mut client, &first);
+    let running = accepted(&mut client, &mock("running", &json!({"stall_after": 1})), None);
+    let ballast = small.fill();
+    let (taken, _, _) = until_refused(&mut client);
+    drop(client);
+    node.kill().unwrap();
+
+    // Without room for the end of what was running, nothing is served, and nothing is lost: the offline tools read on.
+    assert_eq!(bench.home.start().unwrap().refused().unwrap().code(), Some(75));
+    offline::verify(&bench.home).unwrap().unwrap();
+    let replayed = bench.home.journal("replay").arg(&first).args(["--format", "sse"]).output().unwrap();
+    assert_eq!(String::from_utf8(replayed.stdout).unwrap(), known);
+
+    ballast.release();
+    let node = bench.start();
+    let mut client = Workbench::client(&node);
+    assert_eq!(events(&mut client, &first), known);
+    for id in &taken {
+        assert!(events(&mut client, id).contains("event: execution."), "{id}");
+    }
+    assert!(events(&mut client, &running).contains("\"outcome\":\"unknown\""));
+    let again = accepted(&mut client, &mock("again", &json!({})), None);
+    assert!(events(&mut client, &again).contains("event: execution.completed"));
+    drop(client);
+    drop(node);
+    drop(small);
+}
