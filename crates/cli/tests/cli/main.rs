@@ -11,5 +11,6 @@ mod golden;
 mod init;
 mod keys;
 mod node;
+mod page;
 mod reading;
 mod run;
