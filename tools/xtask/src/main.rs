@@ -8,6 +8,7 @@ mod cargo;
 mod ci;
 mod deny;
 mod floors;
+mod fuzz;
 mod process;
 mod real;
 mod steps;
@@ -32,6 +33,9 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         Some((verb, rest)) if verb == "ci" => {
             ci::run(&workspace::Workspace::find()?, &ci::Selection::parse(rest)?)
         }
+        Some((verb, rest)) if verb == "fuzz" => {
+            fuzz::run(&workspace::Workspace::find()?, &fuzz::Plan::parse(rest)?)
+        }
         Some((verb, [])) if verb != "help" => {
             let step = steps::named(verb)?;
             println!("{}", (step.run)(&workspace::Workspace::find()?)?);
@@ -43,6 +47,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
             for step in steps::STEPS {
                 println!("cargo xtask {}\n    {}", step.name, step.about);
             }
+            println!("cargo xtask fuzz [--seconds N] [TARGET ..]\n    the fuzz targets, a while each");
             Ok(())
         }
     }
