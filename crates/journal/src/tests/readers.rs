@@ -182,6 +182,73 @@ fn a_writer_that_moves_between_two_calls_of_a_reader_is_no_damage() {
     }
 }
 
+/// An audit of `disk` that calls `act` with the number of each moment between its calls.
+fn audited(disk: &SimDisk, mut act: impl FnMut(usize) + Send + 'static) -> (Audit, Vec<Record>) {
+    let mut moment = 0;
+    let between = Between::new(disk, move || {
+        act(moment);
+        moment += 1;
+    });
+    let mut config = Bench::on(disk.clone(), 61).config;
+    config.disk = Arc::new(between);
+    let (found, seen) = audit(&config, &mut Seen::default).unwrap();
+    (found, seen.records)
+}
+
+fn moments(disk: &SimDisk) -> usize {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&count);
+    audited(disk, move |moment| counting.store(moment + 1, Ordering::Relaxed));
+    count.load(Ordering::Relaxed)
+}
+
+/// JR-13: a writer that starts anywhere during a reader that took the journal for a stopped one is noticed.
+#[test]
+fn a_writer_that_starts_during_a_reader_is_noticed() {
+    let image = Image::new(End::Closed);
+    let all = moments(&image.disk);
+    assert!(all > 40, "{all}");
+    // The last moment is behind the last look at the lock.
+    for when in 0..all - 1 {
+        let disk = image.disk.fork();
+        let (mut writer, starting) = (None, disk.clone());
+        let (found, records) = audited(&disk, move |moment| {
+            if moment == when {
+                let opened = start(&starting);
+                opened.commit(group(9, 1)).unwrap();
+                writer = Some(opened);
+            }
+        });
+        assert!(found.live, "moment {when} of {all}");
+        assert_eq!((rows(&found.problems), records), (vec![], image.records.clone()));
+    }
+}
+
+/// JR-13: a bad read is repeated once: what was in the way of the first look only is no damage; what stays is.
+#[test]
+fn a_bad_read_is_repeated_once() {
+    for live in [true, false] {
+        let image = Image::new(End::Idle);
+        let writer = live.then(|| start(&image.disk));
+        let at = image.frame(2, 1).offset + 100;
+        let flip = move |disk: &SimDisk| disk.flip_bit(&segment(2), at, 1);
+        flip(&image.disk);
+        let both_looks = moments(&image.disk);
+        for healed in 0..both_looks {
+            let disk = image.disk.clone();
+            let (found, _) = audited(&image.disk, move |moment| {
+                if moment == healed {
+                    flip(&disk);
+                }
+            });
+            flip(&image.disk);
+            assert!(found.is_sound() || healed > both_looks / 2, "{healed} of {both_looks}");
+            assert!(!found.is_sound() || healed + 4 < both_looks, "{healed} of {both_looks}");
+        }
+        drop(writer);
+    }
+}
+
 /// A reader that may wait: `act` runs between its calls.
 fn waiting(disk: &SimDisk, bench: &Bench, act: impl FnMut() + Send + 'static) -> (Audit, usize) {
     let mut config = bench.config.clone();
@@ -215,13 +282,17 @@ fn a_reader_waits_for_evidence_of_what_it_saw_first() {
     assert!(found.live);
     assert_eq!(shown, 4, "the head came");
     let (bench, opened) = fresh();
-    let (writer, mut calls) = (Arc::clone(&opened), 0);
+    let (clock, writer, mut calls) = (Arc::clone(&bench.clock), Arc::clone(&opened), 0);
     let (_, shown) = waiting(&bench.disk, &bench, move || {
         calls += 1;
         if calls == 60 {
             writer.commit(group(1, 5)).unwrap();
         }
+        if calls == 600 {
+            clock.advance_monotonic(Duration::from_secs(1));
+        }
     });
+    assert_eq!(bench.config.clock.monotonic(), Duration::ZERO, "it did not wait for the time to pass");
     assert_eq!(shown, 4, "a later header came; what it announces is for the next reader");
     let (bench, opened) = fresh();
     let (clock, start) = (Arc::clone(&bench.clock), bench.config.clock.monotonic());
