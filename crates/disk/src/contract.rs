@@ -9,7 +9,7 @@ use crate::{AlignedBuf, DIRECT_ALIGN, Disk, DiskError, Entry, ErrorKind, FileKin
 
 /// Runs every case on a fresh, empty disk of `make`. Panics at the first broken promise.
 pub fn check(make: &dyn Fn() -> Arc<dyn Disk>) {
-    let cases: [fn(&dyn Disk); 12] = [
+    let cases: [fn(&dyn Disk); 13] = [
         bytes_come_back,
         writes_beyond_the_end_leave_zeros,
         lengths,
@@ -20,6 +20,7 @@ pub fn check(make: &dyn Fn() -> Arc<dyn Disk>) {
         folders,
         renames,
         unlinked_files_live_on,
+        a_file_is_known_under_its_name_only,
         handles_end,
         lock_excludes,
     ];
@@ -149,7 +150,7 @@ fn entries(disk: &dyn Disk) {
     disk.remove(&name("f")).expect("remove");
     assert_eq!(disk.list(Folder::Root).expect("list"), [file("a", 0)]);
     disk.sync_folder(Folder::Root).expect("sync");
-    disk.check_identity().expect("nobody moved it");
+    disk.check_identity(&[]).expect("nobody moved it");
 }
 
 fn folders(disk: &dyn Disk) {
@@ -167,7 +168,7 @@ fn folders(disk: &dyn Disk) {
     assert_eq!(root, [Entry { file: "segments".to_owned(), kind: FileKind::Directory, length: 0 }]);
     assert!(disk.open(&name("segments")).is_err(), "a folder is no file");
     assert_eq!(kind(disk.rename(&inside, &name("f"))), ErrorKind::Unsupported);
-    disk.check_identity().expect("nobody moved it");
+    disk.check_identity(&[]).expect("nobody moved it");
 }
 
 fn renames(disk: &dyn Disk) {
@@ -204,6 +205,22 @@ fn unlinked_files_live_on(disk: &dyn Disk) {
     filled(disk, "g", b"");
     disk.rename(&name("g"), &name("f")).expect("rename");
     assert_eq!(replaced.links().expect("links"), 0);
+}
+
+fn a_file_is_known_under_its_name_only(disk: &dyn Disk) {
+    let file = filled(disk, "f", b"abc");
+    let id = file.identity().expect("identity");
+    assert_eq!(disk.open(&name("f")).expect("open").identity().expect("identity"), id);
+    let as_f = [(name("f"), id)];
+    disk.check_identity(&as_f).expect("it is there");
+    disk.rename(&name("f"), &name("g")).expect("rename");
+    assert_eq!(kind(disk.check_identity(&as_f)), ErrorKind::Unsafe);
+    disk.check_identity(&[(name("g"), id)]).expect("it is there now");
+    filled(disk, "f", b"abc");
+    assert_eq!(kind(disk.check_identity(&as_f)), ErrorKind::Unsafe, "another file of the same bytes");
+    disk.remove(&name("f")).expect("remove");
+    disk.rename(&name("g"), &name("f")).expect("rename");
+    disk.check_identity(&as_f).expect("it is back");
 }
 
 fn handles_end(disk: &dyn Disk) {

@@ -33,6 +33,13 @@ pub struct Space {
     pub total: u64,
 }
 
+/// Which file a handle or a name leads to: equal for equal files of one disk, whatever they are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    pub device: u64,
+    pub inode: u64,
+}
+
 /// Held while it lives; dropping it releases the lock. Close-on-exec, on the data directory itself.
 pub trait DiskLock: Send + Sync + std::fmt::Debug {}
 
@@ -46,8 +53,8 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn is_locked(&self) -> Result<bool>;
 
     /// Fails with `Unsafe` when the path no longer leads to the directory that was opened (moved, replaced,
-    /// unmounted), or a known folder no longer is the one that was opened.
-    fn check_identity(&self) -> Result<()>;
+    /// unmounted), a known folder no longer is the one that was opened, or one of `files` is not under its name.
+    fn check_identity(&self, files: &[(Name, FileId)]) -> Result<()>;
 
     /// Makes a folder (0700) if it is absent. Not durable before `sync_folder(Folder::Root)`.
     fn make_folder(&self, folder: Folder) -> Result<()>;
@@ -105,6 +112,9 @@ pub trait LogFile: Send + Sync + std::fmt::Debug {
 
     /// Truncates or extends with zeros.
     fn set_length(&self, length: u64) -> Result<()>;
+
+    /// Which file this is.
+    fn identity(&self) -> Result<FileId>;
 
     /// Number of directory entries that lead to this file; 0 once it was unlinked.
     fn links(&self) -> Result<u64>;

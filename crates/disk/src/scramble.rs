@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::testing::step;
-use crate::{AlignedBuf, DIRECT_ALIGN, Disk, DiskError, DiskLock, Entry, Folder, LogFile, Name, Space};
+use crate::{
+    AlignedBuf, DIRECT_ALIGN, Disk, DiskError, DiskLock, Entry, FileId, Folder, LogFile, Name, Space,
+};
 
 type Result<T> = std::result::Result<T, DiskError>;
 
@@ -38,8 +40,8 @@ impl Disk for ScrambleDisk {
         self.inner.is_locked()
     }
 
-    fn check_identity(&self) -> Result<()> {
-        self.inner.check_identity()
+    fn check_identity(&self, files: &[(Name, FileId)]) -> Result<()> {
+        self.inner.check_identity(files)
     }
 
     fn make_folder(&self, folder: Folder) -> Result<()> {
@@ -181,6 +183,10 @@ impl LogFile for ScrambleFile {
 
     fn set_length(&self, length: u64) -> Result<()> {
         self.file.set_length(length)
+    }
+
+    fn identity(&self) -> Result<FileId> {
+        self.file.identity()
     }
 
     fn links(&self) -> Result<u64> {

@@ -32,7 +32,9 @@ pub use crash::{Choice, CrashPoint, EXHAUSTIVE_MAX, Undecided, UndecidedWhat};
 pub use fault::{Fault, FaultAt, FaultKind};
 pub use trace::{Call, TraceEntry};
 
-use crate::{Disk, DiskError, DiskLock, Entry, ErrorKind, FileKind, Folder, LogFile, Name, Operation, Space};
+use crate::{
+    Disk, DiskError, DiskLock, Entry, ErrorKind, FileId, FileKind, Folder, LogFile, Name, Operation, Space,
+};
 use fault::Armed;
 use file::SimFile;
 use folder::{EntryChange, InodeId};
@@ -214,10 +216,16 @@ impl Disk for SimDisk {
         self.shared.lock().plain(Call::IsLocked, &Site::Disk, |state| Ok(state.lock.is_some()))
     }
 
-    fn check_identity(&self) -> Result<()> {
-        self.shared.lock().plain(Call::CheckIdentity, &Site::Disk, |state| match state.moved {
-            true => Err(DiskError::new(Operation::Stat, ErrorKind::Unsafe, None)),
-            false => Ok(()),
+    fn check_identity(&self, files: &[(Name, FileId)]) -> Result<()> {
+        self.shared.lock().plain(Call::CheckIdentity, &Site::Disk, |state| {
+            let elsewhere = |(name, id): &&(Name, FileId)| state.content.lookup(name) != Some(id.inode);
+            match (state.moved, files.iter().find(elsewhere)) {
+                (true, _) => Err(DiskError::new(Operation::Stat, ErrorKind::Unsafe, None)),
+                (false, Some((name, _))) => {
+                    Err(DiskError::new(Operation::Stat, ErrorKind::Unsafe, Some(name)))
+                }
+                (false, None) => Ok(()),
+            }
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use sealog_disk::{DiskLock, ErrorKind, Folder};
+use sealog_disk::{DiskLock, ErrorKind, FileId, Folder, Name};
 use sealog_journal_format::record::unit_bytes;
 
 use crate::cache::FrameCache;
@@ -13,7 +13,7 @@ use crate::completion::{Completion, Dispatcher, Ticket};
 use crate::config::Config;
 use crate::counters::{Counters, Counting};
 use crate::error::{JournalError, Place, Result};
-use crate::head::{self, HeadState, HeadWriter};
+use crate::head::{self, HeadState, HeadWriter, head_name};
 use crate::index::{FrameRef, StreamFacts};
 use crate::lock;
 use crate::reader::{SequenceReader, StreamReader};
@@ -22,7 +22,7 @@ use crate::recovery::apply::{self, Repairs};
 use crate::recovery::findings::{FrameView, Scan, SegmentFacts, Sink, TornTail};
 use crate::recovery::scan::{self, ScanOptions};
 use crate::shared::{self, Catalog, Durable, Head, Health, Mark, Shared, Status};
-use crate::store::Store;
+use crate::store::{Store, store_name};
 use crate::writer::core::{Core, Turn};
 use crate::writer::maintain::Maintenance;
 use crate::writer::prepare::Preparation;
@@ -367,6 +367,11 @@ fn assemble(
 ) -> Result<Journal> {
     let tuning = config.tuning.clone();
     let writer = HeadWriter::open(&*store.disk, &store.keyring, head)?;
+    let name = |name: Name| -> Result<(Name, FileId)> {
+        let id = store.disk.open(&name)?.identity()?;
+        Ok((name, id))
+    };
+    let named = vec![name(store_name())?, name(head_name())?];
     let predecessor_lineage = catalog.durable.lineage;
     let mut lineage = [0; 16];
     config.entropy.fill(&mut lineage).map_err(|_| JournalError::NoRandomness)?;
@@ -380,6 +385,7 @@ fn assemble(
         completion: Arc::new(Completion::default()),
         counting: Counting::default(),
         preparation: Mutex::new(Preparation::default()),
+        named,
         head: Mutex::new(Head { writer, rewritten: config.clock.monotonic() }),
         status: Mutex::new(Status::default()),
         durable_sequence: AtomicU64::new(scan.end.last_sequence),

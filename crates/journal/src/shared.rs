@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use sealog_disk::{Clock, Entropy};
+use sealog_disk::{Clock, Entropy, FileId, Name};
 use sealog_journal_format::end::EndRecord;
 
 use crate::cache::FrameCache;
@@ -33,6 +33,8 @@ pub(crate) struct Catalog {
     pub marks: Vec<Mark>,
     /// End offsets of the segments that get no more frames.
     pub ends: BTreeMap<u64, u64>,
+    /// The segment that this writer writes, by name.
+    pub active: Option<(Name, FileId)>,
     recent: VecDeque<u64>,
 }
 
@@ -60,6 +62,7 @@ impl Catalog {
             durable,
             marks: Vec::new(),
             ends: BTreeMap::new(),
+            active: None,
             recent: VecDeque::new(),
         }
     }
@@ -118,6 +121,8 @@ pub(crate) struct Shared {
     pub counting: Counting,
     pub preparation: Mutex<Preparation>,
     pub head: Mutex<Head>,
+    /// What must stay under its name as long as this journal is open, beside the active segment.
+    pub named: Vec<(Name, FileId)>,
     pub status: Mutex<Status>,
     pub durable_sequence: AtomicU64,
     pub moved: Condvar,
@@ -151,6 +156,13 @@ impl Shared {
 
     pub fn write(&self) -> RwLockWriteGuard<'_, Catalog> {
         self.catalog.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// JC-8: whether everything that a later start relies on is still where it would look.
+    pub fn in_place(&self) -> bool {
+        let mut files = self.named.clone();
+        files.extend(self.read().active.clone());
+        self.store.disk.check_identity(&files).is_ok()
     }
 
     /// F2: a failed sync is final. Pending units fail, readers go on, nothing is written any more.

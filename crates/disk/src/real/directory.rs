@@ -17,7 +17,9 @@ use rustix::process::geteuid;
 use super::errno::{failed, failed_io, refused};
 use super::file::RealFile;
 use super::{file_system, lock, uncached};
-use crate::{Disk, DiskError, DiskLock, Entry, ErrorKind, FileKind, Folder, LogFile, Name, Operation, Space};
+use crate::{
+    Disk, DiskError, DiskLock, Entry, ErrorKind, FileId, FileKind, Folder, LogFile, Name, Operation, Space,
+};
 
 type Result<T> = std::result::Result<T, DiskError>;
 
@@ -130,7 +132,7 @@ impl Disk for RealDisk {
         lock::is_held(&self.root)
     }
 
-    fn check_identity(&self) -> Result<()> {
+    fn check_identity(&self, files: &[(Name, FileId)]) -> Result<()> {
         let moved = |_| refused(Operation::Stat, "the path no longer leads to the opened directory", None);
         let now = lstat(&self.path).map_err(moved)?;
         if place(&now) != self.identity()? {
@@ -142,6 +144,15 @@ impl Disk for RealDisk {
             let now = statat(&self.root, folder.as_str(), AtFlags::SYMLINK_NOFOLLOW).map_err(moved)?;
             if place(&now) != place(&known) {
                 return Err(moved(Errno::NOENT));
+            }
+        }
+        for (name, id) in files {
+            let folder = self.folder(name.folder(), Operation::Stat)?;
+            let gone =
+                |_| refused(Operation::Stat, "the name no longer leads to the opened file", Some(name));
+            let now = statat(folder, name.file(), AtFlags::SYMLINK_NOFOLLOW).map_err(gone)?;
+            if place(&now) != (id.device, id.inode) {
+                return Err(gone(Errno::NOENT));
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 use super::close::close;
 use super::errno::failed;
 use super::uncached;
-use crate::{DiskError, ErrorKind, LogFile, Name, Operation};
+use crate::{DiskError, ErrorKind, FileId, LogFile, Name, Operation};
 
 type Result<T> = std::result::Result<T, DiskError>;
 
@@ -84,6 +84,11 @@ impl LogFile for RealFile {
 
     fn set_length(&self, length: u64) -> Result<()> {
         self.with(Operation::SetLength, |open| ftruncate(open.writing(), length))
+    }
+
+    fn identity(&self) -> Result<FileId> {
+        let stat = self.with(Operation::Stat, |open| fstat(&open.buffered))?;
+        Ok(FileId { device: stat.st_dev, inode: stat.st_ino })
     }
 
     fn links(&self) -> Result<u64> {

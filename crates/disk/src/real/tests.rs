@@ -187,18 +187,18 @@ fn a_replaced_directory_is_noticed() {
     let data = scratch.path().join("data");
     let disk = RealDisk::open(&data, CREATE).unwrap();
     disk.make_folder(Folder::Segments).unwrap();
-    disk.check_identity().unwrap();
+    disk.check_identity(&[]).unwrap();
     std::fs::rename(data.join("segments"), data.join("gone")).unwrap();
-    assert_eq!(disk.check_identity().unwrap_err().kind, ErrorKind::Unsafe);
+    assert_eq!(disk.check_identity(&[]).unwrap_err().kind, ErrorKind::Unsafe);
     std::fs::create_dir(data.join("segments")).unwrap();
-    assert_eq!(disk.check_identity().unwrap_err().kind, ErrorKind::Unsafe);
+    assert_eq!(disk.check_identity(&[]).unwrap_err().kind, ErrorKind::Unsafe);
     std::fs::remove_dir(data.join("segments")).unwrap();
     std::fs::rename(data.join("gone"), data.join("segments")).unwrap();
-    disk.check_identity().unwrap();
+    disk.check_identity(&[]).unwrap();
     std::fs::rename(&data, scratch.path().join("moved")).unwrap();
-    assert_eq!(disk.check_identity().unwrap_err().kind, ErrorKind::Unsafe);
+    assert_eq!(disk.check_identity(&[]).unwrap_err().kind, ErrorKind::Unsafe);
     symlink(scratch.path().join("moved"), &data).unwrap();
-    assert_eq!(disk.check_identity().unwrap_err().kind, ErrorKind::Unsafe, "a link is not the directory");
+    assert_eq!(disk.check_identity(&[]).unwrap_err().kind, ErrorKind::Unsafe, "a link is not the directory");
 }
 
 #[test]

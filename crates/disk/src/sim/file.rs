@@ -10,7 +10,7 @@ use super::inode::Inode;
 use super::pages::PAGE;
 use super::state::{Fate, Result, Site, State, power_off};
 use super::trace::Call;
-use crate::{DIRECT_ALIGN, DiskError, ErrorKind, LogFile, Operation};
+use crate::{DIRECT_ALIGN, DiskError, ErrorKind, FileId, LogFile, Operation};
 
 #[derive(Debug)]
 pub(super) struct SimFile {
@@ -169,6 +169,10 @@ impl LogFile for SimFile {
             self.inode(state)?.set_length(at, length);
             Ok(())
         })
+    }
+
+    fn identity(&self) -> Result<FileId> {
+        Ok(FileId { device: 0, inode: self.inode })
     }
 
     fn links(&self) -> Result<u64> {

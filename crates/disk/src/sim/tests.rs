@@ -419,7 +419,7 @@ fn damage_is_durable_and_seen() {
     assert_eq!(disk.open(&root("link")).unwrap_err().kind, ErrorKind::Unsafe);
     assert_eq!(disk.list(Folder::Root).unwrap()[1].kind, FileKind::Other);
     disk.move_away();
-    assert_eq!(disk.check_identity().unwrap_err().kind, ErrorKind::Unsafe);
+    assert_eq!(disk.check_identity(&[]).unwrap_err().kind, ErrorKind::Unsafe);
 }
 
 #[test]

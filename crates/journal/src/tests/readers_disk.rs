@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sealog_disk::sim::SimDisk;
-use sealog_disk::{Disk, DiskError, DiskLock, Entry, Folder, LogFile, Name, Space};
+use sealog_disk::{Disk, DiskError, DiskLock, Entry, FileId, Folder, LogFile, Name, Space};
 
 type Result<T> = std::result::Result<T, DiskError>;
 type Act = Box<dyn FnMut() + Send>;
@@ -76,8 +76,8 @@ impl Disk for Between {
         self.call(|disk| disk.is_locked())
     }
 
-    fn check_identity(&self) -> Result<()> {
-        self.call(|disk| disk.check_identity())
+    fn check_identity(&self, files: &[(Name, FileId)]) -> Result<()> {
+        self.call(|disk| disk.check_identity(files))
     }
 
     fn make_folder(&self, folder: Folder) -> Result<()> {
@@ -178,6 +178,10 @@ impl LogFile for Handle {
 
     fn set_length(&self, length: u64) -> Result<()> {
         self.call(|file| file.set_length(length))
+    }
+
+    fn identity(&self) -> Result<FileId> {
+        self.call(|file| file.identity())
     }
 
     fn links(&self) -> Result<u64> {

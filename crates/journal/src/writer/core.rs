@@ -17,6 +17,7 @@ use crate::index::FrameRef;
 use crate::record::{Class, NewRecord, Record};
 use crate::shared::{Mark, Shared, lock};
 use crate::writer::frames::{Active, Lost, SEAL_BYTES, cause, segment_name};
+use crate::writer::maintain::NOT_IN_PLACE;
 use crate::writer::prepare::{Identity, is_full, next_name};
 use crate::writer::queue::{Admission, Queued};
 
@@ -276,6 +277,7 @@ impl Core {
             ..self.head_content(&link)
         })?;
         active.write(FrameKind::Link, &link.encode(), 0)?;
+        let id = active.identity()?;
         self.end = active.end;
         tracing::debug!(segment = self.end.segment, direct = active.is_direct(), "segment published");
         self.active = Some(active);
@@ -283,6 +285,7 @@ impl Core {
         let mut catalog = shared.write();
         catalog.ends.insert(link.segment, link.end_offset);
         catalog.segments.insert(self.end.segment, Arc::new(segment));
+        catalog.active = Some((segment_name(self.end.segment), id));
         self.move_durable(&mut catalog);
         drop(catalog);
         shared.counting.rolls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -353,6 +356,9 @@ impl Core {
         if let Some(cause) = shared.poisoned() {
             return Err(JournalError::Poisoned { cause });
         }
+        if lock(&shared.status).closed {
+            return Ok(());
+        }
         let closed = self.close_files();
         match closed {
             Ok(()) => {
@@ -370,6 +376,10 @@ impl Core {
     }
 
     fn close_files(&mut self) -> Result<(), Lost> {
+        // A head that says closed would speak for files that the next start does not find.
+        if !self.shared.in_place() {
+            return Err(Lost(NOT_IN_PLACE));
+        }
         if let Some(mut active) = self.active.take() {
             active.end_orderly(self.clocks.jumped(&self.shared))?;
             self.end = active.end;

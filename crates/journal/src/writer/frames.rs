@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sealog_disk::{AlignedBuf, DIRECT_ALIGN, Disk, DiskError, Folder, LogFile, Name, io};
+use sealog_disk::{AlignedBuf, DIRECT_ALIGN, Disk, DiskError, FileId, Folder, LogFile, Name, io};
 use sealog_journal_format::checksum::crc32;
 use sealog_journal_format::end::{EndRecord, How};
 use sealog_journal_format::names::SegmentName;
@@ -86,6 +86,11 @@ impl Active {
     /// The key has sealed so much that the next segment should take over.
     pub fn worn(&self) -> bool {
         self.keys.body.at_soft_limit()
+    }
+
+    /// Which file the frames are written to.
+    pub fn identity(&self) -> Result<FileId, Lost> {
+        self.file.identity().map_err(|e| Lost(cause(&e)))
     }
 
     pub fn is_direct(&self) -> bool {

@@ -8,6 +8,8 @@ use crate::head::HeadContent;
 use crate::shared::{Shared, lock};
 
 const IDENTITY_INTERVAL: Duration = Duration::from_secs(1);
+/// Why a journal is given up whose files are not where a later start would look.
+pub(crate) const NOT_IN_PLACE: &str = "the data directory or a file in it was moved, replaced or removed";
 const STALL: Duration = Duration::from_secs(10);
 const STALL_SAY: Duration = Duration::from_secs(1);
 
@@ -26,8 +28,8 @@ impl Maintenance {
         head(shared, now);
         if now.saturating_sub(self.identity_seen) >= IDENTITY_INTERVAL {
             self.identity_seen = now;
-            if shared.store.disk.check_identity().is_err() {
-                shared.poison("the data directory was moved or replaced");
+            if !shared.in_place() {
+                shared.poison(NOT_IN_PLACE);
             }
         }
         stall(shared, now);
