@@ -10,7 +10,7 @@ mod accept;
 mod answer;
 mod body;
 mod connection;
-mod cursor;
+pub mod cursor;
 mod error;
 mod guard;
 mod options;

@@ -157,6 +157,17 @@ fn texts(corpus: &Path) {
     for (number, url) in urls.iter().enumerate() {
         seed(corpus, "base_url", &number.to_string(), url.as_bytes());
     }
+    for cursor in
+        ["", "7", " 5 ", "0x1F", "0b11", "0o17", "1e2", "5.0", "-0", "9007199254740991", "1.5", "%37", "+3"]
+    {
+        seed(
+            corpus,
+            "sse_cursor",
+            &format!("{}", cursor.bytes().map(u32::from).sum::<u32>()),
+            cursor.as_bytes(),
+        );
+    }
+    seed(corpus, "sse_cursor", "query", b"before=1&after=%2B7&after=8");
     let streams: [&[u8]; 4] = [
         b"\x03\x01\x05\x02event: e\nid: 1\ndata: {\"a\":1}\ndata: b\n\n: note\n\ndata: [DONE]\n\n",
         b"\x02\x00\x07data: a\r\rdata:b\r\n\r\nretry: 5\n\ndata\n\n",

@@ -10,6 +10,7 @@ mod base_url;
 mod body;
 mod canonical;
 mod compacted;
+mod cursor;
 mod decimal;
 mod frame;
 mod group;
@@ -48,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json_text", body: json_text::json_text },
     Target { name: "request", body: request::request },
     Target { name: "base_url", body: base_url::base_url },
+    Target { name: "sse_cursor", body: cursor::sse_cursor },
     Target { name: "upstream_sse", body: sse::upstream_sse },
     Target { name: "journal_image", body: image::journal_image },
 ];

@@ -31,17 +31,17 @@ const OTHERS: &[(Folder, &str)] = &[
 
 /// Whether something that is no file now stands at the name of a file.
 pub(super) fn damage(input: &mut Input<'_>, disk: &SimDisk, base: &Base) -> bool {
-    let mut foreign = false;
+    let mut foreign = Vec::new();
     for _ in 0..STEPS_MAX {
         if input.is_empty() {
             break;
         }
         step(input, disk, base, &mut foreign);
     }
-    foreign
+    !foreign.is_empty()
 }
 
-fn step(input: &mut Input<'_>, disk: &SimDisk, base: &Base, foreign: &mut bool) {
+fn step(input: &mut Input<'_>, disk: &SimDisk, base: &Base, foreign: &mut Vec<Name>) {
     let choice = input.byte() % 11;
     let name = &base.names[usize::from(input.byte()) % base.names.len()];
     let bytes = disk.bytes(name);
@@ -67,12 +67,15 @@ fn step(input: &mut Input<'_>, disk: &SimDisk, base: &Base, foreign: &mut bool) 
         5 if bytes.is_some() => disk.delete(name),
         6 if bytes.is_some() => {
             let to = &base.names[usize::from(input.byte()) % base.names.len()];
-            disk.copy(name, to);
+            if !foreign.contains(to) {
+                disk.copy(name, to);
+            }
         }
         7 if length > 0 => splice(input, disk, base, name, length),
         8 => {
             let (folder, file) = OTHERS[usize::from(input.byte()) % OTHERS.len()];
-            let Some(other) = Name::new(folder, file) else { return };
+            // No name leads to two things.
+            let Some(other) = Name::new(folder, file).filter(|name| !foreign.contains(name)) else { return };
             match bytes {
                 Some(bytes) if input.byte().is_multiple_of(2) => disk.put(&other, &bytes),
                 _ => disk.put(&other, input.take(64)),
@@ -80,15 +83,15 @@ fn step(input: &mut Input<'_>, disk: &SimDisk, base: &Base, foreign: &mut bool) 
         }
         9 => {
             let (folder, file) = OTHERS[usize::from(input.byte()) % OTHERS.len()];
-            let taken = Name::new(folder, file).is_some_and(|name| disk.bytes(&name).is_some());
-            if !taken {
-                disk.put_foreign(folder, file, FileKind::Other);
-                *foreign = true;
-            }
+            let Some(free) = Name::new(folder, file).filter(|name| disk.bytes(name).is_none()) else {
+                return;
+            };
+            disk.put_foreign(folder, file, FileKind::Other);
+            foreign.push(free);
         }
         // An authentic head of an earlier moment: what it does not prove is no longer proven.
         10 if !base.older_head.is_empty() => {
-            if let Some(head) = Name::new(Folder::Root, "head") {
+            if let Some(head) = Name::new(Folder::Root, "head").filter(|name| !foreign.contains(name)) {
                 disk.put(&head, &base.older_head);
             }
         }
