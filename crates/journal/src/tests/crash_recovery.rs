@@ -111,7 +111,7 @@ fn a_torn_tail_is_copied_before_it_is_cut() {
             cut += u64::from(!stands);
         }
     }
-    assert!(cut > 10, "{cut}");
+    assert!(cut > 0, "the tail was never cut");
 }
 
 /// JC-3, JR-7: before an empty segment goes, both slots of the head say so; then either slot alone is enough.

@@ -3,19 +3,20 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use sealog_disk::real::RealClock;
-use sealog_disk::sim::{Fault, FaultKind, SimDisk};
+use sealog_disk::sim::{Call, Fault, FaultKind, SimDisk, TraceEntry};
 use sealog_disk::{Disk, Operation};
 
+use super::crash_judge::read_only;
 use super::readers_disk::Between;
 use super::setup::{Bench, Records, record, stream};
-use crate::{Admission, Config, Health, Journal, JournalError, Refusal, StreamId, Unit};
+use crate::{Admission, Config, Health, Journal, JournalError, Refusal, StreamId, Turn, Unit};
 
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
@@ -108,19 +109,29 @@ fn many_producers_on_the_simulated_disk() {
     }
 }
 
-/// A disk whose writer thread stops at its next call while the gate is closed.
+/// A disk whose writer thread stops at its next call, once, while the gate is closed.
 struct Gate {
     closed: Arc<AtomicBool>,
     stopped: Receiver<()>,
-    open: std::sync::mpsc::Sender<()>,
+    open: Sender<()>,
 }
 
 fn gate(disk: &SimDisk) -> (Between, Gate) {
+    gate_at(disk, |_| true)
+}
+
+/// As `gate`, and only where the newest call was such a one.
+fn gate_at(disk: &SimDisk, mut wanted: impl FnMut(&TraceEntry) -> bool + Send + 'static) -> (Between, Gate) {
     let (closed, (at_gate, stopped), (open, opened)) =
         (Arc::new(AtomicBool::new(false)), channel(), channel::<()>());
-    let seen = Arc::clone(&closed);
+    let (seen, traced) = (Arc::clone(&closed), disk.clone());
+    disk.start_trace();
+    let mut newest = None;
     let between = Between::new(disk, move || {
-        if thread::current().name() == Some("journal-writer") && seen.swap(false, Ordering::SeqCst) {
+        newest = traced.take_trace().pop().or(newest.take());
+        let here =
+            thread::current().name() == Some("journal-writer") && newest.as_ref().is_some_and(&mut wanted);
+        if here && seen.swap(false, Ordering::SeqCst) {
             at_gate.send(()).unwrap();
             opened.recv().unwrap();
         }
@@ -220,6 +231,74 @@ fn a_failed_sync_answers_every_waiting_thread() {
     let mut records = Records::default();
     Journal::open_manual(&Bench::on(disk, 8).config, &mut records).unwrap();
     assert!(!records.0.is_empty());
+}
+
+/// One turn on a thread that a gate stops; no helper is there that could be stopped instead.
+fn turn_beside(journal: &Journal) -> thread::JoinHandle<Turn> {
+    let journal = journal.clone();
+    let builder = thread::Builder::new().name("journal-writer".into());
+    builder.spawn(move || journal.turn()).unwrap()
+}
+
+/// JC-1: while a segment is being published the helper does not name the one before it again.
+#[test]
+fn the_helper_never_takes_the_head_back() {
+    let disk = SimDisk::new();
+    // The second look at that call is the one before the next call: the head is free again.
+    let mut looks = 0;
+    let (between, gate) = gate_at(&disk, move |newest| {
+        let synced = newest.call == Call::SyncData && newest.file == "head";
+        looks = if synced { looks + 1 } else { 0 };
+        looks == 2
+    });
+    let mut bench = Bench::on(disk.clone(), 7);
+    bench.config.disk = Arc::new(between);
+    bench.create();
+    let opened = bench.open().unwrap();
+    opened.commit(Unit::one(record(1, 1, b"first"))).unwrap();
+    gate.closed.store(true, Ordering::SeqCst);
+    let mut large = opened.submit(Unit::one(record(1, 2, &[2; 60_000])));
+    let turn = turn_beside(&opened.journal);
+    gate.stopped.recv().unwrap();
+    let head = || {
+        let facts = read_only(&Bench::on(disk.clone(), 1)).unwrap().0.head.unwrap();
+        (facts.segment, facts.frames)
+    };
+    assert_eq!(head(), (2, 0));
+    bench.clock.advance(Duration::from_secs(5));
+    opened.journal.maintain();
+    assert_eq!(head(), (2, 0));
+    gate.open.send(()).unwrap();
+    assert_eq!(turn.join().unwrap(), Turn::Decided(1));
+    assert!(matches!(large.try_result(), Some(Ok(()))));
+    bench.clock.advance(Duration::from_secs(5));
+    opened.journal.maintain();
+    assert_eq!(head(), (2, 2));
+}
+
+/// JC-6: a frame that was under way when the journal stopped is not acknowledged, though it may be there.
+#[test]
+fn nothing_is_acknowledged_after_the_journal_stopped() {
+    let disk = SimDisk::new();
+    let (between, gate) = gate(&disk);
+    let mut bench = Bench::on(disk.clone(), 7);
+    bench.config.disk = Arc::new(between);
+    bench.create();
+    let opened = bench.open().unwrap();
+    opened.commit(Unit::one(record(1, 1, b"first"))).unwrap();
+    gate.closed.store(true, Ordering::SeqCst);
+    let mut late = opened.submit(Unit::one(record(1, 2, b"late")));
+    let turn = turn_beside(&opened.journal);
+    gate.stopped.recv().unwrap();
+    disk.move_away();
+    bench.clock.advance(Duration::from_secs(2));
+    opened.journal.maintain();
+    assert!(matches!(opened.journal.health(), Health::Poisoned { .. }));
+    gate.open.send(()).unwrap();
+    turn.join().unwrap();
+    assert!(matches!(late.try_result(), Some(Err(JournalError::Poisoned { .. }))));
+    assert!(opened.journal.close().is_err());
+    assert!(!Bench::on(disk.fork(), 8).open().unwrap().records.is_empty());
 }
 
 /// F2: nobody knows how far a frame came whose writer panicked.
