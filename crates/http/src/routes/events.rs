@@ -63,8 +63,9 @@ pub(super) async fn event_stream(
     let stream = EventStream::new(watch, api.options.heartbeat(), activity);
     let mut response = Response::new(Body::new(stream));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
-    // Said aloud for intermediaries. HTTP/2 forbids the header, and HTTP/1.0 ends a stream by closing.
-    if request.version == Version::HTTP_11 {
+    // Said aloud for intermediaries. HTTP/2 forbids the header, HTTP/1.0 ends a stream by closing, and a client that
+    // speaks of its connection gets the answer to what it said.
+    if request.version == Version::HTTP_11 && !request.headers.contains_key(header::CONNECTION) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("keep-alive"));
     }
     Ok(response)

@@ -80,6 +80,8 @@ async fn f14_43_the_same_stream_as_the_answer_to_a_submission() {
     }
     assert_eq!(frames(&streams[0]).len(), 7);
     assert_eq!(streams[0], streams[1]);
+    client.send(request("POST", "/v1/executions", &format!("{headers}connection: close\r\n"), PLAIN)).await;
+    assert_eq!(client.head().await.header("connection"), Some("close"));
 }
 
 #[tokio::test]
