@@ -154,6 +154,8 @@ impl Running<'_> {
         self.live(node, End::Stop)?;
         let Some(node) = self.restart()? else { return Ok(()) };
         self.check(&node, Scope::Everything)?;
+        // The tools work beside a node that serves, too.
+        self.look_offline()?;
         self.compare_replays(FINAL_REPLAYS)?;
         // What that check started under a key that had left no trace ends here, and is checked as well.
         self.stop(node)?;
