@@ -37,7 +37,7 @@ impl Source {
 
 fn follow_failed(error: ClientError) -> Failure {
     Failure::new(Exit::TryAgain, "stream_broken", error.to_string())
-        .safe("the execution goes on in the node; its events are durable")
+        .safe("what was shown is durable; if the node still runs, so does the execution")
         .next("follow it again: curl -N http://HOST:PORT/v1/executions/ID/events")
         .because(error)
 }

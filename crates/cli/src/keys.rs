@@ -99,7 +99,7 @@ impl Given {
 pub fn key_file(path: &Path) -> Result<Option<Key>> {
     let bad = |why: &str| {
         Failure::usage("bad_key_file", format!("{}: {why}", shown(path)))
-            .next(format!("a key file is a regular file of yours: chmod 600 {}", shown(path)))
+            .next("name the file that serve or init wrote, or one of exactly 32 bytes")
     };
     // Asked first, because opening a pipe that nobody writes to would wait for ever.
     match stat(path) {
@@ -118,7 +118,8 @@ pub fn key_file(path: &Path) -> Result<Option<Key>> {
         return Err(bad("not a regular file"));
     }
     if content.open_to_others() {
-        return Err(bad("its group or others have access to it"));
+        let next = format!("close it to others: chmod 600 {}", shown(path));
+        return Err(bad("its group or others have access to it").next(next));
     }
     parse(content).map(Some).map_err(|why| bad(&why))
 }

@@ -171,7 +171,7 @@ async fn print(source: &mut Source, render: Render) -> Result<Exit> {
     }
     outcome.unwrap_or_else(|| {
         Err(Failure::new(Exit::TryAgain, "stream_broken", "the events ended before the execution did")
-            .safe("the execution goes on in the node; its events are durable")
+            .safe("what was shown is durable; if the node still runs, so does the execution")
             .next("run the same command again with the same --idempotency-key"))
     })
 }

@@ -17,7 +17,9 @@ fn a_key_file_has_no_group_or_other_bits() {
     let key = bench.read("key");
     for mode in [0o640, 0o604, 0o644, 0o660, 0o620, 0o602, 0o601] {
         bench.write("key", &key, mode);
-        assert_eq!(verify(&bench, &["--key-file", "key"]).expect(2).word(), "bad_key_file", "{mode:o}");
+        let ran = verify(&bench, &["--key-file", "key"]).expect(2);
+        assert_eq!(ran.word(), "bad_key_file", "{mode:o}");
+        assert!(ran.stderr.contains("chmod 600 key"), "{}", ran.stderr);
     }
     for mode in [0o600, 0o400] {
         bench.write("key", &key, mode);
@@ -39,7 +41,9 @@ fn anything_that_is_no_key_is_2() {
         ("newline", &[&[7; 32][..], b"\n"].concat()),
     ] {
         bench.write(name, bytes, 0o600);
-        assert_eq!(verify(&bench, &["--key-file", name]).expect(2).word(), "bad_key_file", "{name}");
+        let ran = verify(&bench, &["--key-file", name]).expect(2);
+        assert_eq!(ran.word(), "bad_key_file", "{name}");
+        assert!(!ran.stderr.contains("chmod"), "{name}: other bits would not help: {}", ran.stderr);
     }
     let mut flipped = key;
     flipped[40] ^= 1;

@@ -81,3 +81,17 @@ fn every_exit_code_is_listed() {
         assert!(page.contains(&format!("\n| {code} | ")), "{code}");
     }
 }
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the source is a file")]
+fn every_member_of_the_mock_extension_is_listed() {
+    let source = std::fs::read_to_string(root().join("../providers/mock/src/settings.rs")).unwrap();
+    let calls = source.match_indices(".optional(").chain(source.match_indices(".require("));
+    let members: BTreeSet<&str> = calls.map(|(at, _)| source[at..].split('"').nth(1).unwrap()).collect();
+    assert!(members.len() > 15, "{members:?}");
+    let page = page();
+    let section = page.split("## The mock provider").nth(1).unwrap();
+    for member in members {
+        assert!(section.contains(member), "{member}");
+    }
+}
