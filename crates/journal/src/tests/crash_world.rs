@@ -1,7 +1,11 @@
 //! A workload's world: one journal on a simulated disk, and the history that an oracle judges crash images by. Every
 //! unit carries the number of disk operations that were done when it was submitted, acknowledged or given up.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use sealog_disk::sim::{SimDisk, TraceEntry};
@@ -115,18 +119,43 @@ pub(crate) enum Stop {
 
 pub(crate) type Step = Result<(), Stop>;
 
+/// Notes how far the disk was when a ticket was woken: an answer that comes too early is not hidden by a late look.
+#[derive(Debug)]
+struct Woken {
+    disk: SimDisk,
+    /// Operations and calls by then, plus one; 0: not yet.
+    operations: AtomicU64,
+    calls: AtomicU64,
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.operations.store(self.disk.op_count() + 1, Ordering::Relaxed);
+        self.calls.store(self.disk.call_count() + 1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug)]
+struct Pending {
+    ticket: Ticket,
+    unit: usize,
+    woken: Arc<Woken>,
+}
+
 #[derive(Debug)]
 pub(crate) struct World {
     pub bench: Bench,
     pub history: History,
     pub live: Option<Opened>,
-    pending: Vec<(Ticket, usize)>,
+    pending: Vec<Pending>,
     /// Units refused for want of room.
     pub refused: usize,
     /// What the disk traced, if it traces, up to the last look.
     pub trace: Vec<TraceEntry>,
     /// Lengths of `trace` at which tickets were acknowledged.
     pub acknowledged_at: Vec<usize>,
+    /// Calls before the trace began.
+    untraced: u64,
 }
 
 impl World {
@@ -144,6 +173,7 @@ impl World {
             refused: 0,
             trace: Vec::new(),
             acknowledged_at: Vec::new(),
+            untraced: 0,
         }
     }
 
@@ -192,15 +222,25 @@ impl World {
         Ok(())
     }
 
+    pub fn start_trace(&mut self) {
+        self.bench.disk.start_trace();
+        self.untraced = self.bench.disk.call_count();
+    }
+
     pub fn submit(&mut self, unit: Unit) {
         self.submit_as(unit, Admission::Reserved);
     }
 
     pub fn submit_as(&mut self, unit: Unit, admission: Admission) {
         let records = unit.records.clone().into();
-        let Ok(ticket) = self.opened().journal.submit(unit, admission) else { return };
+        let Ok(mut ticket) = self.opened().journal.submit(unit, admission) else { return };
         let submitted = self.now();
-        self.pending.push((ticket, self.history.units.len()));
+        let disk = self.bench.disk.clone();
+        let woken = Arc::new(Woken { disk, operations: AtomicU64::new(0), calls: AtomicU64::new(0) });
+        let waker = Waker::from(Arc::clone(&woken));
+        let early = Pin::new(&mut ticket).poll(&mut Context::from_waker(&waker));
+        assert!(early.is_pending(), "a ticket that is answered before anybody wrote");
+        self.pending.push(Pending { ticket, unit: self.history.units.len(), woken });
         self.history.units.push(Asked { records, submitted, acknowledged: None, gone: None });
     }
 
@@ -214,19 +254,27 @@ impl World {
     fn settle(&mut self) {
         let now = self.bench.disk.op_count();
         self.trace.extend(self.bench.disk.take_trace());
-        for (mut ticket, at) in std::mem::take(&mut self.pending) {
-            let unit = &mut self.history.units[at];
-            match ticket.try_result() {
-                None => self.pending.push((ticket, at)),
-                Some(Ok(())) => {
-                    unit.acknowledged = Some(now);
-                    self.acknowledged_at.push(self.trace.len());
+        for mut pending in std::mem::take(&mut self.pending) {
+            // Looked at again with its own waker, which stays registered while there is no answer.
+            let waker = Waker::from(Arc::clone(&pending.woken));
+            let answer = Pin::new(&mut pending.ticket).poll(&mut Context::from_waker(&waker));
+            let unit = &mut self.history.units[pending.unit];
+            let Poll::Ready(answer) = answer else {
+                self.pending.push(pending);
+                continue;
+            };
+            match answer {
+                Ok(()) => {
+                    let [operations, calls] = [&pending.woken.operations, &pending.woken.calls]
+                        .map(|at| at.load(Ordering::Relaxed).checked_sub(1).expect("an answer wakes"));
+                    unit.acknowledged = Some(operations);
+                    self.acknowledged_at.push(calls.saturating_sub(self.untraced) as usize);
                 }
-                Some(Err(JournalError::Full)) => {
+                Err(JournalError::Full) => {
                     unit.gone = Some(now);
                     self.refused += 1;
                 }
-                Some(Err(_)) => {}
+                Err(_) => {}
             }
         }
     }

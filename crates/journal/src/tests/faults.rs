@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
 /// Runs a workload on its own disk with these faults planned.
 pub(crate) fn run(workload: &FaultWorkload, direct: bool, faults: &[Fault]) -> Outcome {
     let mut world = before(workload, direct);
-    world.bench.disk.start_trace();
+    world.start_trace();
     faults.iter().for_each(|fault| world.bench.disk.inject(fault.clone()));
     let stopped = (workload.run)(&mut world);
     let mut trace = std::mem::take(&mut world.trace);

@@ -1,6 +1,6 @@
 //! The order of writes and syncs, read off the trace of the simulated disk, and what never changes on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sealog_disk::sim::{Call, SimDisk, TraceEntry};
 
@@ -15,7 +15,9 @@ struct Durability {
     /// File -> end of its unsynced bytes.
     dirty: BTreeMap<String, u64>,
     /// Folders with entries that are not durable.
-    folders: BTreeMap<&'static str, String>,
+    folders: BTreeMap<&'static str, Vec<String>>,
+    /// Files whose last sync was that of this process's start, before they are read past the cache.
+    synced: BTreeSet<String>,
     /// Head rewrites, each synced, since something else was synced.
     head_rewrites: u32,
     /// Since the last sync of a frame nobody has looked for the directory entry.
@@ -44,6 +46,7 @@ impl Durability {
             Call::Write | Call::WriteDurable => self.write(entry)?,
             Call::SyncData | Call::SyncAll => {
                 self.dirty.remove(file);
+                self.synced.insert(file.to_owned());
                 self.unlooked = is_segment(file);
                 self.head_rewrites = if file == "head" { self.head_rewrites + 1 } else { 0 };
             }
@@ -51,22 +54,28 @@ impl Durability {
                 self.dirty.insert(file.to_owned(), entry.offset);
             }
             Call::Links => self.unlooked = false,
-            Call::Create | Call::MakeFolder => {
-                self.folders.insert(folder_of(file), file.to_owned());
-            }
+            Call::Create | Call::MakeFolder => self.entry(file),
             Call::Rename | Call::RenameNew => {
                 let (from, to) = file.split_once(" -> ").ok_or("a rename has two names")?;
                 if self.dirty.contains_key(from) {
                     return Err(format!("{from} gets its name before its bytes are durable (JC-1, JD-2)"));
                 }
-                self.folders.insert(folder_of(to), to.to_owned());
+                if is_segment(to) && self.loose_segment().is_some() {
+                    return Err(format!(
+                        "{to} is published before an earlier change of segments is durable (R13)"
+                    ));
+                }
+                self.entry(to);
             }
             Call::Remove => self.remove(file)?,
             Call::SyncFolder => {
                 self.folders.remove(file);
             }
-            Call::Lock
-            | Call::IsLocked
+            Call::Lock => self.synced.clear(),
+            Call::ReadUncached if is_segment(file) && !self.synced.contains(file) => {
+                return Err("read from the device before what is in the cache was synced (JR-7)".into());
+            }
+            Call::IsLocked
             | Call::CheckIdentity
             | Call::List
             | Call::Open
@@ -81,6 +90,15 @@ impl Durability {
         Ok(())
     }
 
+    fn entry(&mut self, file: &str) {
+        self.folders.entry(folder_of(file)).or_default().push(file.to_owned());
+    }
+
+    /// A segment's entry that is not durable.
+    fn loose_segment(&self) -> Option<&String> {
+        self.folders.get("segments/")?.iter().find(|entry| is_segment(entry))
+    }
+
     fn write(&mut self, entry: &TraceEntry) -> Result<(), String> {
         let file = entry.file.as_str();
         let continued = self.dirty.get(file).is_some_and(|end| *end == entry.offset);
@@ -88,7 +106,7 @@ impl Durability {
             if self.dirty.contains_key(file) && !continued {
                 return Err("a frame is written before the one before it is durable (JC-4)".into());
             }
-            if let Some(entry) = self.folders.get("segments/").filter(|entry| is_segment(entry)) {
+            if let Some(entry) = self.loose_segment() {
                 return Err(format!("a frame is written before {entry} is durable (JC-1, R13)"));
             }
             if self.dirty.contains_key("head") {
@@ -102,7 +120,7 @@ impl Durability {
             if let Some(segment) = self.dirty.keys().find(|file| is_segment(file)) {
                 return Err(format!("the head is written before {segment} is durable"));
             }
-            if let Some(entry) = self.folders.get("segments/").filter(|entry| is_segment(entry)) {
+            if let Some(entry) = self.loose_segment() {
                 return Err(format!("the head names {entry} before its entry is durable (JC-1)"));
             }
         }
@@ -119,7 +137,7 @@ impl Durability {
         if is_segment(file) && self.head_rewrites < 2 {
             return Err("a segment goes before neither head slot names it (JC-3)".into());
         }
-        self.folders.insert(folder_of(file), file.to_owned());
+        self.entry(file);
         self.dirty.remove(file);
         Ok(())
     }
@@ -145,6 +163,9 @@ fn check_trace(world: &mut World) -> Result<usize, String> {
         }
         durability.step(entry).map_err(|e| format!("call {at}, {:?} {}: {e}", entry.call, entry.file))?;
     }
+    if world.acknowledged_at.contains(&world.trace.len()) {
+        durability.acknowledge()?;
+    }
     Ok(world.acknowledged_at.len())
 }
 
@@ -154,7 +175,7 @@ fn nothing_is_relied_upon_before_it_is_durable() {
     for direct in [false, true] {
         for (name, workload) in WORKLOADS {
             let mut world = World::on(SimDisk::new(), direct, 7);
-            world.bench.disk.start_trace();
+            world.start_trace();
             world.create().unwrap();
             workload(&mut world).unwrap();
             world.kill();
@@ -180,9 +201,8 @@ fn a_recovery_relies_on_nothing_that_is_not_durable() {
             for choice in [sealog_disk::sim::Choice::Everything, sealog_disk::sim::Choice::Seeded(at as u64)]
             {
                 let expected = world.history.at(u64::MAX);
-                let disk = point.image(choice);
-                disk.start_trace();
-                let mut next = World::resume(disk, false, 9, &expected.exactly(0));
+                let mut next = World::resume(point.image(choice), false, 9, &expected.exactly(0));
+                next.start_trace();
                 let opened = next.bench.open().unwrap();
                 removed += u64::from(opened.report.repairs.empty_segment_removed.is_some());
                 opened.commit(Unit::one(record(77, 1, b"next"))).unwrap();
@@ -205,7 +225,7 @@ fn a_killed_process_leaves_nothing_in_the_air() {
         loop {
             let mut world = World::on(SimDisk::new(), false, 7);
             world.create().unwrap();
-            world.bench.disk.start_trace();
+            world.start_trace();
             world.bench.disk.cut_at(world.bench.disk.op_count() + cut);
             // Where it noticed is all the same.
             workload(&mut world).unwrap_or_default();
@@ -216,7 +236,7 @@ fn a_killed_process_leaves_nothing_in_the_air() {
             let mut before = std::mem::take(&mut world.trace);
             before.extend(world.bench.disk.take_trace());
             let mut next = World::resume(world.bench.disk.fork(), false, 9, &world.history.now());
-            next.bench.disk.start_trace();
+            next.start_trace();
             recover(&mut next).unwrap_or_else(|e| panic!("{name}, killed at {cut}: {e:?}"));
             next.trace.extend(next.bench.disk.take_trace());
             let earlier = before.len();
@@ -236,7 +256,7 @@ fn a_segment_is_published_in_this_order() {
     let mut world = World::on(SimDisk::new(), false, 7);
     world.create().unwrap();
     world.open().unwrap();
-    world.bench.disk.start_trace();
+    world.start_trace();
     world.commit(Unit::one(record(1, 1, b"first"))).unwrap();
     let steps: Vec<(Call, &str, u64)> = world
         .trace
