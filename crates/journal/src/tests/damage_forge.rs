@@ -240,6 +240,7 @@ fn a_link_to_anything_but_the_neighbour_is_damage() {
     refused_at(&put(&link(EndRecord { segment: 2, ..end })), 4, 8192, 7);
     refused_at(&put(&link(EndRecord { segment: 7, ..end })), 4, 8192, 7);
     refused_at(&put(&link(EndRecord { chain: [7; 16], ..end })), 4, 8192, 7);
+    refused_at(&put(&link(EndRecord { last_sequence: end.last_sequence - 1, ..end })), 4, 8192, 7);
     refused_at(&put(&link(end).with(|h| h.index = 1)), 4, 8192, 7);
     refused_at(&put(&link(end).holding(&[0; 64])), 4, 8192, 7);
     let group = Forged::behind(&image, &seal).raw(8, &[0; 4]);
@@ -254,5 +255,32 @@ fn a_link_to_anything_but_the_neighbour_is_damage() {
         let (found, _) = look(&disk);
         assert_eq!((found.problems[0].row, found.problems[0].place.segment), (3, 3));
         assert!(super::damage_image::verdict(&disk).is_err());
+    }
+}
+
+/// Row 7 without any key: bytes that differ by a multiple of the CRC's polynomial have the same CRC, so only the body's
+/// tag tells. Covered or not, ended or not, also under a running reader.
+#[test]
+fn a_body_with_the_right_crc_and_the_wrong_tag_is_damage() {
+    for (end, number, row) in [(End::Killed, 3, 7), (End::Idle, 3, 7), (End::Closed, 2, 3)] {
+        let image = Image::new(end);
+        let at = *image.frames_of(number).iter().rfind(|at| at.header.record_count > 0).unwrap();
+        let opened = start(&image.disk);
+        let mut body = image.frame_bytes(&at)[FRAME_HEADER_BYTES..].to_vec();
+        let crc = crc32(&body);
+        // Bits of the message go lowest first, powers of the polynomial highest first.
+        let polynomial = 0x1_04C1_1DB7_u64;
+        for power in (0..=32).filter(|power| polynomial >> power & 1 == 1) {
+            let bit = 40 * 8 + (32 - power);
+            body[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert_eq!(crc32(&body), crc);
+        image.disk.overwrite(&segment(number), at.offset + FRAME_HEADER_BYTES as u64, &body);
+        let error = opened.journal.read_from(at.header.first_sequence).find_map(Result::err).unwrap();
+        let crate::JournalError::Corrupt { place, what, .. } = error else { panic!("{error:?}") };
+        assert_eq!((place.offset, what), (at.offset, "a frame body does not authenticate"));
+        drop(opened);
+        refused_at(&image.disk, number, at.offset, row);
+        assert_eq!(look(&image.disk).1.records, image.records_without(&at));
     }
 }

@@ -375,8 +375,9 @@ fn damage_found_while_reading_stops_the_writer() {
         let sequence = damaged.header.first_sequence;
         disk.flip_bit(&segment(2), at, 2);
         let error = opened.journal.read_stream(super::setup::stream(2), 1).find_map(Result::err).unwrap();
-        let JournalError::Corrupt { place, row: 3, .. } = error else { panic!("{error:?}") };
+        let JournalError::Corrupt { place, row: 3, what } = error else { panic!("{error:?}") };
         assert_eq!((place.segment, place.offset), (2, damaged.offset));
+        assert!(what.ends_with("does not read back"), "{what}");
         let in_body = at >= damaged.offset + 96;
         assert_eq!(place.sequence, if in_body { sequence } else { 0 });
         assert!(matches!(opened.journal.health(), Health::Poisoned { .. }));

@@ -2,6 +2,7 @@
 //! keys. What the head names must be what is there (R18).
 
 use sealog_disk::sim::SimDisk;
+use sealog_journal_format::HeadSlot;
 
 use super::damage_image::{End, Image, look, refused_at, rows, segment, start};
 use super::setup::Bench;
@@ -96,4 +97,43 @@ fn a_head_that_counts_more_frames_than_there_are_is_damage() {
     });
     refused_at(&disk, 1, 0, 7);
     assert!(disk.bytes(&segment(1)).is_some());
+}
+
+/// JF-2: a slot whose CRC is right and whose MAC is not, or that is another store's under our key, is no good one.
+#[test]
+fn a_slot_needs_its_mac_and_its_store() {
+    let image = Image::new(End::Idle);
+    let name = super::damage_image::root("head");
+    let both = |change: &dyn Fn(&mut HeadSlot) -> [u8; 32]| {
+        let disk = image.disk.fork();
+        let mut bytes = disk.bytes(&name).unwrap();
+        for at in [0, 4096] {
+            let (mut slot, mac) = HeadSlot::decode(&bytes[at..at + 4096], at as u64).unwrap();
+            let other = change(&mut slot);
+            let mac = if other == [0; 32] { mac } else { other };
+            bytes[at..at + 512].copy_from_slice(&slot.encode(&mac));
+        }
+        disk.put(&name, &bytes);
+        disk
+    };
+    assert_eq!(start(&both(&|_| [0; 32])).records, image.records, "the control");
+    let no_mac = both(&|slot| {
+        slot.epoch += 1;
+        [0; 32]
+    });
+    let store = Store::open(&Bench::on(image.disk.fork(), 5).config).unwrap();
+    let key = store.keyring.active_root().mac_key(b"head", &store.id());
+    let right_mac = both(&|slot| {
+        slot.epoch += 1;
+        key.mac(&slot.encode_unsealed())
+    });
+    assert_eq!(start(&right_mac).records, image.records, "the control: the key makes it good");
+    let other_store = both(&|slot| {
+        slot.store_id = [8; 16];
+        key.mac(&slot.encode_unsealed())
+    });
+    for disk in [no_mac, other_store] {
+        assert_eq!(rows(&look(&disk).0.problems), [(0, 0, 10)]);
+        assert!(matches!(super::damage_image::refusal(&disk), crate::JournalError::CorruptFile { .. }));
+    }
 }
