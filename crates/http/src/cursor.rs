@@ -15,7 +15,8 @@ pub struct BadCursor;
 /// # Errors
 /// [`BadCursor`], without a detail: the text is the caller's.
 pub fn parse_cursor(text: &str) -> Result<u64, BadCursor> {
-    let text = text.trim();
+    // ECMAScript's white space: with the byte order mark, without NEL.
+    let text = text.trim_matches(|c: char| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}'));
     if text.is_empty() {
         return Ok(0);
     }
@@ -122,6 +123,7 @@ mod tests {
         check("7", Some(7));
         check("007", Some(7));
         check(" 5 ", Some(5));
+        check("\u{feff}\u{a0}5\u{2028}", Some(5));
         check("+5", Some(5));
         check("5.0", Some(5));
         check("5.", Some(5));
@@ -143,6 +145,7 @@ mod tests {
             "5a",
             "1_0",
             "e5",
+            "\u{85}5",
             "1e",
             "1e+",
             "--1",
