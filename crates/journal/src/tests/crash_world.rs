@@ -111,7 +111,7 @@ fn same(record: &Record, asked: &NewRecord) -> bool {
 #[derive(Clone, Debug)]
 pub(crate) enum Stop {
     /// A start was refused or failed.
-    Open(#[expect(dead_code, reason = "printed where a workload must not stop")] JournalError),
+    Open(JournalError),
     /// The writer does not write any more.
     Ended,
     Close(JournalError),

@@ -10,7 +10,7 @@ use super::crash::in_parallel;
 use super::crash_judge::judge;
 use super::crash_world::{Expected, Step, Stop, World};
 use super::fault_workloads::{FAULT_WORKLOADS, FaultWorkload, before};
-use crate::{Admission, Health, Refusal};
+use crate::{Admission, Health, JournalError, Refusal};
 
 const KINDS: [FaultKind; 9] = [
     FaultKind::Io,
@@ -108,6 +108,15 @@ fn aftermath(disk: &SimDisk, kind: FaultKind, nth: u64) -> Vec<(&'static str, Si
     ]
 }
 
+/// R28: a call that fails is never read as damage, as a missing file or as a wrong key.
+fn check_refusal(outcome: &Outcome) -> Result<(), String> {
+    match &outcome.stopped {
+        Err(Stop::Open(JournalError::Disk(_))) => Ok(()),
+        Err(Stop::Open(other)) => Err(format!("the start says {other:?}")),
+        Err(Stop::Ended | Stop::Close(_)) | Ok(()) => Ok(()),
+    }
+}
+
 /// JC-5, JC-6: a writer that stopped says so to everybody, and its disk hears nothing more from it.
 fn check_stopped(outcome: &Outcome) -> Result<(), String> {
     let Err(Stop::Ended) = outcome.stopped else { return Ok(()) };
@@ -140,6 +149,7 @@ fn examine(
 ) -> Result<usize, String> {
     let mut outcome = run(workload, direct, std::slice::from_ref(fault));
     check_stopped(&outcome)?;
+    check_refusal(&outcome)?;
     outcome.world.kill();
     let expected: Expected = outcome.world.history.now();
     let mut judged = 0;
@@ -177,7 +187,7 @@ fn campaign(direct: bool) {
     assert!(jobs.len() > 2000, "only {} faults", jobs.len());
 }
 
-/// R32, R14; JC-5, JC-6, JC-7, JA-4 on the portable write path.
+/// R32, R14, R28; JC-5, JC-6, JC-7, JA-4 on the portable write path.
 #[test]
 fn no_fault_loses_what_was_acknowledged_portable() {
     campaign(false);
