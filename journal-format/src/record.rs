@@ -6,7 +6,7 @@ mod encoder;
 mod reader;
 mod streams;
 
-pub use encoder::{Checkpoint, GroupEncoder, unit_bytes};
+pub use encoder::{Checkpoint, GroupEncoder, check_unit, unit_bytes};
 pub use reader::GroupReader;
 pub(crate) use streams::StreamTable;
 

@@ -5,7 +5,7 @@ use sealog_journal_format::compacted::{FoldedGroup, FoldedStream, Run, Source, S
 use sealog_journal_format::journal_records::{Forget, Restored, Unfenced};
 use sealog_journal_format::limits::{HEAD_SLOT_BYTES, HEADER_BYTES, SEQUENCE_MAX, TIME_MS_MAX};
 use sealog_journal_format::names::{QuarantineName, SegmentName};
-use sealog_journal_format::record::unit_bytes;
+use sealog_journal_format::record::{check_unit, unit_bytes};
 use sealog_journal_format::{
     Class, EndRecord, FixedPart, FrameHeader, FrameKind, GroupEncoder, GroupReader, HeadSlot, HeadState, How,
     RecordRef, SegmentHeader, SegmentKind, StoreFile, WrapFields, frame, head,
@@ -237,6 +237,7 @@ proptest! {
         let records = borrowed(&owned);
         let bytes = group_of(records[0].time_ms, &records);
         let unit = unit_bytes(&records).unwrap();
+        prop_assert!(check_unit(records.iter().copied()).is_ok());
         prop_assert_eq!(unit.next_multiple_of(64), bytes.len());
         let (front, back) = records.split_at(split.index(records.len()));
         let mut group = GroupEncoder::new(records[0].time_ms);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use sealog_disk::{DiskLock, ErrorKind, FileId, Folder, Name};
-use sealog_journal_format::record::unit_bytes;
+use sealog_journal_format::record::check_unit;
 
 use crate::cache::FrameCache;
 use crate::completion::{Completion, Dispatcher, Ticket};
@@ -146,11 +146,9 @@ impl Journal {
         admission: Admission,
         waker: Option<&Waker>,
     ) -> std::result::Result<Ticket, Refusal> {
-        let records: Vec<_> = unit.records.iter().map(crate::writer::core::as_ref).collect();
-        if unit_bytes(&records).is_err() {
+        if check_unit(unit.records.iter().map(crate::writer::core::as_ref)).is_err() {
             return Err(Refusal::TooLarge);
         }
-        drop(records);
         match self.inner.shared.queue.push(unit, admission, waker) {
             Ok(number) => Ok(Ticket::new(Arc::clone(&self.inner.shared.completion), number)),
             Err(NotQueued::Busy(unit)) => Err(Refusal::Busy(unit)),

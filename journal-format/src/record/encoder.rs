@@ -4,7 +4,9 @@
 use super::{RecordRef, StreamTable};
 use crate::cursor::{push_varint, put_varint};
 use crate::error::{FormatError, Why};
-use crate::limits::{BODY_BYTES_MAX, ENVELOPE_BYTES_MAX, RECORDS_MAX, TIME_MS_MAX, UNIT_BYTES_MAX, padded};
+use crate::limits::{
+    BODY_BYTES_MAX, ENVELOPE_BYTES_MAX, RECORDS_MAX, TIME_MS_MAX, UNIT_BYTES_MAX, VARINT_BYTES_MAX, padded,
+};
 
 /// Room for an envelope with each field at its longest.
 const ENVELOPE_ROOM: usize = 64;
@@ -153,6 +155,32 @@ pub fn unit_bytes(records: &[RecordRef<'_>]) -> Result<usize, FormatError> {
         bytes += group.bytes.len() - before + record.body.len();
     }
     if bytes > UNIT_BYTES_MAX { Err(Why::TooLong.of("unit", 0)) } else { Ok(bytes) }
+}
+
+/// Whether these records make a commit unit: the verdict of [`unit_bytes`], which measures only a unit that comes near
+/// its limit. Every record of a journal passes here once, before it waits for its group.
+///
+/// # Errors
+/// As [`unit_bytes`]; of several faults it may name another one.
+pub fn check_unit<'a>(
+    records: impl ExactSizeIterator<Item = RecordRef<'a>> + Clone,
+) -> Result<(), FormatError> {
+    if records.len() == 0 {
+        return Err(Why::OutOfRange.of("record count", 0));
+    }
+    if records.len() > RECORDS_MAX as usize {
+        return Err(Why::TooLong.of("record count", 0));
+    }
+    let mut bytes_max = VARINT_BYTES_MAX;
+    for record in records.clone() {
+        record.check()?;
+        bytes_max += ENVELOPE_BYTES_MAX + record.body.len();
+    }
+    if bytes_max <= UNIT_BYTES_MAX {
+        return Ok(());
+    }
+    let records: Vec<RecordRef<'a>> = records.collect();
+    unit_bytes(&records).map(drop)
 }
 
 #[inline]

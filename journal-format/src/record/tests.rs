@@ -1,7 +1,7 @@
 //! The plaintext of a group (section 5.2, JF-11, JF-12).
 
 use super::*;
-use crate::limits::{BODY_BYTES_MAX, RECORDS_MAX, UNIT_BYTES_MAX, padded};
+use crate::limits::{BODY_BYTES_MAX, RECORDS_MAX, TIME_MS_MAX, UNIT_BYTES_MAX, padded};
 
 fn record(stream: Option<[u8; 16]>, time_ms: u64, body: &[u8]) -> RecordRef<'_> {
     RecordRef { kind: 64, class: Class::NONE, stream, event_number: 1, time_ms, logical_size: 2, body }
@@ -240,6 +240,14 @@ fn jf_11_unit_limit() {
     assert_eq!(decode(&encode(9, &fits), 2).unwrap(), fits);
     let over = [record(None, 9, &body), record(None, 9, &body[..second + 1])];
     assert_eq!(unit_bytes(&over), Err(Why::TooLong.of("unit", 0)));
+    for (unit, verdict) in [(&fits[..], true), (&over[..], false), (&fits[..1], true), (&[][..], false)] {
+        assert_eq!(check_unit(unit.iter().copied()).is_ok(), verdict);
+    }
+    let many = vec![record(None, 9, b""); RECORDS_MAX as usize + 1];
+    assert_eq!(check_unit(many.iter().copied()), Err(Why::TooLong.of("record count", 0)));
+    assert_eq!(check_unit(many[1..].iter().copied()), Ok(()));
+    let late = RecordRef { time_ms: TIME_MS_MAX + 1, ..many[0] };
+    assert_eq!(check_unit([late].into_iter()), Err(Why::OutOfRange.of("time", 0)));
 }
 
 #[test]

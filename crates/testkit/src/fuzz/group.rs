@@ -1,7 +1,7 @@
 //! The plaintext of a commit group, read and written.
 
 use sealog_journal_format::limits::{BODY_BYTES_MAX, TIME_MS_MAX, UNIT_BYTES_MAX, padded};
-use sealog_journal_format::record::unit_bytes;
+use sealog_journal_format::record::{check_unit, unit_bytes};
 use sealog_journal_format::{Class, FormatError, GroupEncoder, GroupReader, RecordRef};
 
 use super::allocation::within;
@@ -56,6 +56,8 @@ fn write(mut input: Input<'_>) {
         }
     }
     measured(&written);
+    let bad = RecordRef { kind: 9, class: Class::NONE, ..record(&mut Input::new(&[])) };
+    assert!(check_unit([bad].into_iter()).is_err(), "a unit with a record that breaks a rule");
     if written.is_empty() {
         return;
     }
@@ -70,6 +72,7 @@ fn write(mut input: Input<'_>) {
 
 /// JF-11: a unit that passes its limit fits a group of its own, and its measure is that group's length.
 fn measured(unit: &[RecordRef<'_>]) {
+    assert_eq!(check_unit(unit.iter().copied()).is_ok(), unit_bytes(unit).is_ok(), "one verdict");
     let Ok(bytes) = unit_bytes(unit) else { return };
     assert!(bytes <= UNIT_BYTES_MAX);
     let mut alone = GroupEncoder::new(unit.first().map_or(0, |record| record.time_ms));
