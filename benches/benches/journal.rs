@@ -1,15 +1,11 @@
 //! The write path without a disk, and the scan of a 64 MiB journal on a real one.
 
 use std::hint::black_box;
-use std::sync::Arc;
 
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
+use sealog_benches::memory::{InMemory, commit, producers_of};
 use sealog_benches::sealed;
-use sealog_benches::workload::Deltas;
-use sealog_disk::sim::SimDisk;
-use sealog_disk::testing::{ManualClock, SeededEntropy};
-use sealog_journal::{Admission, Config, FrameView, Ignore, Journal, Record, Sink, Turn, Unit, audit};
-use sealog_seal::Secret;
+use sealog_journal::{FrameView, Ignore, Journal, Record, Sink, audit};
 
 /// Written frames of the journal that is scanned.
 const IMAGE_BYTES: u64 = 64 << 20;
@@ -19,32 +15,11 @@ const PRODUCERS: u64 = 64;
 fn write_path(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("write path in memory");
     for count in [1, 64, 256] {
-        let journal = in_memory();
-        let mut deltas: Vec<Deltas> = (0..count).map(|seed| Deltas::new(seed << 40)).collect();
+        let mut journal = InMemory::new(count);
         group.throughput(Throughput::Elements(count));
-        group.bench_function(format!("{count} records"), |b| b.iter(|| commit(&journal, &mut deltas)));
+        group.bench_function(format!("{count} records"), |b| b.iter(|| journal.commit()));
     }
     group.finish();
-}
-
-fn in_memory() -> Journal {
-    let (clock, entropy) = (Arc::new(ManualClock::new(1)), Arc::new(SeededEntropy::new(1)));
-    let disk = Arc::new(SimDisk::new());
-    let config = Config::new(disk, clock, entropy, vec![Secret::raw([1; 32])]);
-    sealed::create(&config).expect("an empty disk takes a journal");
-    Journal::open_manual(&config, &mut Ignore).expect("it is sound").0
-}
-
-fn commit(journal: &Journal, deltas: &mut [Deltas]) {
-    let mut tickets = Vec::with_capacity(deltas.len());
-    for deltas in deltas.iter_mut() {
-        let record = deltas.next_record().expect("a delta can be encoded");
-        tickets.push(journal.submit(Unit::one(record), Admission::Ordinary).expect("there is room"));
-    }
-    while let Turn::Decided(_) = journal.turn() {}
-    for ticket in &mut tickets {
-        assert!(matches!(ticket.try_result(), Some(Ok(()))), "it is durable");
-    }
 }
 
 #[derive(Default)]
@@ -62,9 +37,9 @@ fn scan(criterion: &mut Criterion) {
     let config = sealed::config(folder.path(), true).expect("the folder can be used");
     sealed::create(&config).expect("the folder is empty");
     let (journal, _) = Journal::open_manual(&config, &mut Ignore).expect("it is sound");
-    let mut deltas: Vec<Deltas> = (0..PRODUCERS).map(|seed| Deltas::new(seed << 40)).collect();
+    let (mut producers, mut tickets) = (producers_of(PRODUCERS), Vec::new());
     while journal.counters().bytes < IMAGE_BYTES {
-        commit(&journal, &mut deltas);
+        commit(&journal, &mut producers, &mut tickets);
     }
     let records = journal.counters().records;
     journal.close().expect("a healthy disk takes the end");

@@ -10,6 +10,7 @@
 pub mod bare;
 pub mod floor;
 pub mod host;
+pub mod memory;
 pub mod report;
 pub mod sealed;
 pub mod slice;
