@@ -3,7 +3,7 @@
 //! examination of `crash_judge`.
 //!
 //! A failure prints the workload, the write path, the operation and the subset; all of it is deterministic.
-//! `SEALOG_CRASH_SAMPLES` asks for more seeded subsets where not all of them are tried (a long run).
+//! `SEALOG_CRASH_SAMPLES` asks for a long run with so many seeded subsets where not all of them are tried.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,8 +55,14 @@ fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
     tally.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn samples(default: usize) -> usize {
-    std::env::var("SEALOG_CRASH_SAMPLES").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+/// `short` for an ordinary run; a long one asks for `SEALOG_CRASH_SAMPLES` seeded subsets and for more of the rest.
+fn effort(short: Effort) -> Effort {
+    let asked = std::env::var("SEALOG_CRASH_SAMPLES").ok().and_then(|text| text.parse().ok());
+    asked.map_or(short, |samples| Effort {
+        samples,
+        picks_max: short.picks_max * 4,
+        deeper: short.deeper.div_ceil(6),
+    })
 }
 
 /// Runs `work` for every number below `count` on as many threads as there are processors, at most four.
@@ -157,7 +163,7 @@ impl Trial {
         world.bench.disk.record_crash_points();
         let trial = finish(&name, self.direct, world, 0, recover);
         lock(tally).recoveries += 1;
-        let effort = Effort { samples: 1, picks_max: 3, deeper: 0 };
+        let effort = effort(Effort { samples: 1, picks_max: 3, deeper: 0 });
         (0..trial.points.len()).for_each(|at| trial.examine(at, effort, tally));
     }
 
@@ -186,7 +192,7 @@ impl Trial {
         world.bench.disk.record_crash_points();
         let trial = finish(&name, self.direct, world, 0, recover);
         lock(tally).kills += 1;
-        let effort = Effort { samples: 2, picks_max: 4, deeper: 0 };
+        let effort = effort(Effort { samples: 2, picks_max: 4, deeper: 0 });
         (0..trial.points.len()).for_each(|at| trial.examine(at, effort, tally));
     }
 }
@@ -213,7 +219,7 @@ fn every_crash_leaves_what_was_acknowledged() {
         jobs.extend(kills);
     }
     let tally = Mutex::new(Tally::default());
-    let effort = Effort { samples: samples(60), picks_max: 1024, deeper: 13 };
+    let effort = effort(Effort { samples: 60, picks_max: 1024, deeper: 13 });
     in_parallel(jobs.len(), |job| {
         if lock(&tally).failures.len() < 20 {
             match jobs[job] {
