@@ -25,7 +25,7 @@ use crate::shared::{self, Catalog, Durable, Head, Health, Mark, Shared, Status};
 use crate::store::{Store, store_name};
 use crate::writer::core::{Core, Turn};
 use crate::writer::maintain::Maintenance;
-use crate::writer::prepare::Preparation;
+use crate::writer::prepare::Preparing;
 use crate::writer::queue::{Admission, NotQueued, Queue};
 use crate::writer::threads::Threads;
 
@@ -382,7 +382,7 @@ fn assemble(
         queue: Queue::new(tuning.queue_bytes_max, tuning.queue_units_max),
         completion: Arc::new(Completion::default()),
         counting: Counting::default(),
-        preparation: Mutex::new(Preparation::default()),
+        preparation: Preparing::default(),
         named,
         head: Mutex::new(Head { writer, rewritten: config.clock.monotonic() }),
         status: Mutex::new(Status::default()),

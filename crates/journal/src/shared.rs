@@ -17,7 +17,7 @@ use crate::head::HeadWriter;
 use crate::index::Index;
 use crate::segment::Segment;
 use crate::store::Store;
-use crate::writer::prepare::Preparation;
+use crate::writer::prepare::Preparing;
 use crate::writer::queue::Queue;
 
 /// Segments that keep their file open between reads.
@@ -119,7 +119,7 @@ pub(crate) struct Shared {
     pub queue: Queue,
     pub completion: Arc<Completion>,
     pub counting: Counting,
-    pub preparation: Mutex<Preparation>,
+    pub preparation: Preparing,
     pub head: Mutex<Head>,
     /// What must stay under its name as long as this journal is open, beside the active segment.
     pub named: Vec<(Name, FileId)>,

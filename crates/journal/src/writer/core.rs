@@ -152,14 +152,14 @@ impl Core {
         let reserve = (self.open_streams + opens.count() as u64) * RESERVE_STREAM_BYTES + RESERVE_BYTES;
         let enough = self.usable_behind(frame).is_some_and(|usable| usable >= reserve);
         let now = self.shared.clock.monotonic();
-        let tried = lock(&self.shared.preparation).resting(now);
-        let enough = enough || (!tried && self.prepare_now(frame + reserve));
+        let tried = || self.shared.preparation.lock().resting(now);
+        let enough = enough || (!tried() && self.prepare_now(frame + reserve));
         lock(&self.shared.status).full = !enough;
         if enough {
             return Ok(queued);
         }
         // The helper goes on trying.
-        lock(&self.shared.preparation).want_more(self.next_identity(), file_bytes(frame + reserve));
+        self.shared.preparation.lock().want_more(self.next_identity(), file_bytes(frame + reserve));
         let (kept, dropped): (Vec<_>, Vec<_>) =
             queued.into_iter().partition(|queued| queued.admission == Admission::Reserved);
         refused.extend(dropped.into_iter().map(|queued| (queued.number, JournalError::Full)));
@@ -171,7 +171,7 @@ impl Core {
     /// not usable.
     fn usable_behind(&self, frame: u64) -> Option<u64> {
         let active = self.active.as_ref().map_or(0, Active::usable);
-        let ready = lock(&self.shared.preparation).ready_bytes();
+        let ready = self.shared.preparation.ready_bytes();
         let ready = ready.saturating_sub(limits::DATA_START + 2 * SEAL_BYTES);
         match active.checked_sub(frame) {
             Some(rest) if rest >= RESERVE_STREAM_BYTES => Some(rest + ready),
@@ -188,7 +188,7 @@ impl Core {
         let target = self.target().max(need);
         let shared = Arc::clone(&self.shared);
         for _try in 0..2 {
-            match lock(&shared.preparation).finish(&shared, identity, need, target) {
+            match shared.preparation.lock().finish(&shared, identity, need, target) {
                 Ok(()) => return true,
                 Err(e) => {
                     tracing::warn!(error = %e, "the next segment could not be prepared");
@@ -227,10 +227,10 @@ impl Core {
         }
         if moved {
             // This process may be one of two that continue the same memory: what was prepared has a twin (JC-9).
-            lock(&self.shared.preparation).discard(&self.shared);
+            self.shared.preparation.lock().discard(&self.shared);
         }
         for _try in 0..2 {
-            let ready = lock(&self.shared.preparation).ready_bytes();
+            let ready = self.shared.preparation.ready_bytes();
             if ready < file_bytes(need) && !self.prepare_now(need) {
                 return Err(Roll::Full);
             }
@@ -246,7 +246,7 @@ impl Core {
     /// JC-1: the old segment is sealed, the ready one published, the head names it, its link is written. After the
     /// clocks `moved` nothing is sealed under the old segment's key any more, so it ends without a seal (JC-9).
     fn roll(&mut self, moved: bool) -> Result<(), Roll> {
-        let Some(prepared) = lock(&self.shared.preparation).take_ready() else {
+        let Some(prepared) = self.shared.preparation.lock().take_ready() else {
             return Err(Roll::Full);
         };
         let shared = Arc::clone(&self.shared);
@@ -343,9 +343,9 @@ impl Core {
     /// Asks the helper for the next segment once half of this one is used.
     fn prepare_ahead(&mut self) {
         let half_used = self.active.as_ref().is_some_and(|a| a.end.end_offset * 2 >= a.length);
-        if half_used {
+        if half_used && !self.shared.preparation.is_under_way() {
             let (identity, target) = (self.next_identity(), self.target());
-            lock(&self.shared.preparation).want(identity, target);
+            self.shared.preparation.lock().want(identity, target);
         }
     }
 
@@ -386,7 +386,7 @@ impl Core {
             active.close()?;
             self.move_durable(&mut self.shared.write());
         }
-        lock(&self.shared.preparation).discard(&self.shared);
+        self.shared.preparation.lock().discard(&self.shared);
         let durable = self.shared.read().durable;
         let content = HeadContent::naming(&durable.end, durable.lineage, durable.epoch, true);
         self.publish_head(&content)?;

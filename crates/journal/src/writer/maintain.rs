@@ -78,7 +78,7 @@ fn stall(shared: &Shared, now: Duration) {
 }
 
 fn prepare(shared: &Shared, now: Duration) -> bool {
-    let mut preparation = lock(&shared.preparation);
+    let mut preparation = shared.preparation.lock();
     if !preparation.pending(now) {
         return false;
     }

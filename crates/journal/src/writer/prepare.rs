@@ -1,7 +1,9 @@
 //! The next segment, written as `segments/next` before anybody needs it (JC-1). An error here costs the file, never
 //! the writer (JC-7): nothing relies on it before it is published.
 
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use sealog_disk::{
@@ -19,6 +21,8 @@ use crate::shared::Shared;
 
 /// One step of filling.
 const STEP_BYTES: u64 = 256 << 10;
+/// The helper syncs each time so much is filled: one sync of a whole segment would stand in the way of commits.
+const SYNC_BYTES: u64 = 1 << 20;
 
 /// What the header of the next segment must say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +84,59 @@ pub(crate) struct Preparation {
     not_before: Option<Duration>,
 }
 
+/// The preparation, shared by the writer and its helper. The helper holds the lock while it fills and syncs, which may
+/// take as long as the disk likes, so what the writer asks before each group stands beside the lock.
+#[derive(Debug, Default)]
+pub(crate) struct Preparing {
+    work: Mutex<Preparation>,
+    ready_bytes: AtomicU64,
+    under_way: AtomicBool,
+}
+
+/// The preparation, locked; what it has come to is published when it is let go.
+pub(crate) struct Locked<'a> {
+    preparing: &'a Preparing,
+    work: MutexGuard<'a, Preparation>,
+}
+
+impl Preparing {
+    pub fn lock(&self) -> Locked<'_> {
+        Locked { preparing: self, work: crate::shared::lock(&self.work) }
+    }
+
+    /// Bytes of a ready segment, as the last holder of the lock left it; 0 if there is none.
+    pub fn ready_bytes(&self) -> u64 {
+        self.ready_bytes.load(Ordering::Acquire)
+    }
+
+    /// Whether a segment was asked for and is not published yet, ready or not.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.load(Ordering::Acquire)
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Preparation;
+
+    fn deref(&self) -> &Preparation {
+        &self.work
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Preparation {
+        &mut self.work
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.preparing.ready_bytes.store(self.work.ready_bytes(), Ordering::Release);
+        let under_way = !matches!(self.work.state, State::Nothing);
+        self.preparing.under_way.store(under_way, Ordering::Release);
+    }
+}
+
 pub(crate) fn next_name() -> Name {
     Name::new(Folder::Segments, names::NEXT).expect("a constant name is valid")
 }
@@ -106,8 +163,7 @@ impl Preparation {
         matches!(self.state, State::Ready(_))
     }
 
-    /// Bytes of a ready segment; 0 if there is none.
-    pub fn ready_bytes(&self) -> u64 {
+    fn ready_bytes(&self) -> u64 {
         match &self.state {
             State::Ready(segment) | State::Growing { segment, .. } => segment.length,
             State::Nothing | State::Wanted { .. } | State::Filling { .. } => 0,
@@ -140,6 +196,9 @@ impl Preparation {
                 let identity = Identity::of(&segment.header);
                 let filled = fill(&mut segment, target).and_then(|()| {
                     if segment.length < target {
+                        if segment.length.is_multiple_of(SYNC_BYTES) {
+                            segment.file.sync_data()?;
+                        }
                         return Ok(State::Filling { segment, target });
                     }
                     segment.file.sync_all()?;
@@ -329,9 +388,10 @@ fn hedge(shared: &Shared, header: &SegmentHeader) -> Vec<u8> {
     hedge
 }
 
-/// Zero-fills one more step, never past `target`.
+/// Zero-fills up to the next whole step, never past `target`.
 fn fill(segment: &mut Prepared, target: u64) -> Result<()> {
-    let len = STEP_BYTES.min(target.saturating_sub(segment.length));
+    let step = STEP_BYTES - segment.length % STEP_BYTES;
+    let len = step.min(target.saturating_sub(segment.length));
     io::write_all_at(&*segment.file, &ZEROS[..len as usize], segment.length)?;
     segment.length += len;
     Ok(())

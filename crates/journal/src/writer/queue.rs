@@ -2,6 +2,7 @@
 //! refused.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub(crate) struct Queue {
     units_max: usize,
     state: Mutex<State>,
     arrived: Condvar,
+    /// Units inside, changed under the lock and read without it: the writer looks often while it gathers.
+    depth: AtomicUsize,
 }
 
 /// Why a unit did not enter.
@@ -67,7 +70,13 @@ impl Queue {
             parked: false,
             waiters: Vec::new(),
         };
-        Queue { bytes_max, units_max, state: Mutex::new(state), arrived: Condvar::new() }
+        Queue {
+            bytes_max,
+            units_max,
+            state: Mutex::new(state),
+            arrived: Condvar::new(),
+            depth: AtomicUsize::new(0),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -99,6 +108,7 @@ impl Queue {
         state.next_number += 1;
         state.bytes += bytes;
         state.units.push_back(Queued { unit, number, bytes, admission });
+        self.depth.store(state.units.len(), Ordering::Relaxed);
         let parked = std::mem::take(&mut state.parked);
         drop(state);
         if parked {
@@ -121,6 +131,7 @@ impl Queue {
             count += 1;
         }
         let group: Vec<Queued> = state.units.drain(..count).collect();
+        self.depth.store(state.units.len(), Ordering::Relaxed);
         state.bytes -= group.iter().map(|queued| queued.bytes).sum::<usize>();
         let waiters = std::mem::take(&mut state.waiters);
         drop(state);
@@ -130,7 +141,7 @@ impl Queue {
 
     /// Units waiting now.
     pub fn depth(&self) -> usize {
-        self.lock().units.len()
+        self.depth.load(Ordering::Relaxed)
     }
 
     /// Waits until a unit is there, the queue is closing, or the time is over.
@@ -162,6 +173,7 @@ impl Queue {
         let mut state = self.lock();
         state.ended.get_or_insert(error);
         state.units.clear();
+        self.depth.store(0, Ordering::Relaxed);
         state.bytes = 0;
         let waiters = std::mem::take(&mut state.waiters);
         drop(state);
