@@ -211,14 +211,16 @@ fn a_writer_that_starts_during_a_reader_is_noticed() {
     // The last moment is behind the last look at the lock.
     for when in 0..all - 1 {
         let disk = image.disk.fork();
-        let (mut writer, starting) = (None, disk.clone());
+        let (writer, starting) = (Arc::new(Mutex::new(None)), disk.clone());
+        let running = Arc::clone(&writer);
         let (found, records) = audited(&disk, move |moment| {
             if moment == when {
                 let opened = start(&starting);
                 opened.commit(group(9, 1)).unwrap();
-                writer = Some(opened);
+                *running.lock().unwrap() = Some(opened);
             }
         });
+        assert!(writer.lock().unwrap().take().is_some(), "moment {when} of {all}");
         assert!(found.live, "moment {when} of {all}");
         assert_eq!((rows(&found.problems), records), (vec![], image.records.clone()));
     }
