@@ -14,7 +14,7 @@ fn retold(image: &Image, change: impl FnOnce(&mut HeadContent)) -> SimDisk {
     let disk = image.disk.fork();
     let store = Store::open(&Bench::on(disk.clone(), 5).config).unwrap();
     let state = head::read(&*store.disk, &store.keyring).unwrap();
-    let slot = state.slot.clone().unwrap();
+    let slot = state.slot.unwrap();
     let mut content = HeadContent {
         lineage: slot.lineage,
         epoch: slot.epoch,
