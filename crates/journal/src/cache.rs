@@ -1,20 +1,64 @@
-//! Opened frames shared by readers: bounded by bytes of plaintext, one decryption for concurrent readers of a frame.
+//! Opened frames shared by readers: bounded by bytes of memory, one decryption for concurrent readers of a frame.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::hint::black_box;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sealog_journal_format::FrameHeader;
-use zeroize::Zeroizing;
 
 use crate::error::Result;
 use crate::index::FrameRef;
+
+/// What a cached frame takes besides its plaintext: header, slot, map entry, place in the order. Rounded up.
+const FRAME_OVERHEAD_BYTES: usize = 512;
+
+/// The opened body of a frame: not shown, and wiped when it goes.
+pub(crate) struct Plaintext(Vec<u8>);
+
+impl Plaintext {
+    pub fn new(bytes: Vec<u8>) -> Plaintext {
+        Plaintext(bytes)
+    }
+}
+
+impl Deref for Plaintext {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Plaintext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Plaintext({} bytes)", self.0.len())
+    }
+}
+
+impl Drop for Plaintext {
+    /// The writer lets go of an old frame with each new one, so this is one fill of memory and not, as for a key, a
+    /// write for each byte that no compiler may join.
+    fn drop(&mut self) {
+        self.0.fill(0);
+        black_box(&self.0);
+    }
+}
 
 /// A frame after its tags were checked.
 #[derive(Debug)]
 pub(crate) struct OpenedFrame {
     pub header: FrameHeader,
     pub epoch: u64,
-    pub plaintext: Zeroizing<Vec<u8>>,
+    pub plaintext: Plaintext,
+}
+
+impl OpenedFrame {
+    /// Memory that it takes in the cache.
+    fn bytes(&self) -> usize {
+        self.plaintext.0.capacity() + FRAME_OVERHEAD_BYTES
+    }
 }
 
 /// Filled by the first reader that wants it; the others wait on the mutex.
@@ -54,13 +98,13 @@ impl FrameCache {
         };
         *held = Some(Arc::clone(&frame));
         drop(held);
-        self.account(at, frame.plaintext.len());
+        self.account(at, frame.bytes());
         Ok(frame)
     }
 
     /// What the writer has just made durable; readers of the tail want it next.
     pub fn put(&self, at: FrameRef, frame: OpenedFrame) {
-        let bytes = frame.plaintext.len();
+        let bytes = frame.bytes();
         self.lock().slots.insert(at, Arc::new(Mutex::new(Some(Arc::new(frame)))));
         self.account(at, bytes);
     }

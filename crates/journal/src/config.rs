@@ -45,7 +45,7 @@ pub struct Tuning {
     pub head_idle: Duration,
     /// The head is rewritten at least this often while commits go on.
     pub head_interval: Duration,
-    /// Opened frames kept for readers, in bytes of plaintext.
+    /// Opened frames kept for readers, in bytes of memory.
     pub cache_bytes_max: usize,
     /// How long a starting writer retries a held lock.
     pub lock_wait: Duration,

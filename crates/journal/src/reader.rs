@@ -6,9 +6,8 @@ use std::sync::Arc;
 use sealog_disk::{ErrorKind, io};
 use sealog_journal_format::checksum::crc32;
 use sealog_journal_format::limits;
-use zeroize::Zeroizing;
 
-use crate::cache::OpenedFrame;
+use crate::cache::{OpenedFrame, Plaintext};
 use crate::error::{JournalError, Place, Result};
 use crate::index::FrameRef;
 use crate::record::{Record, StreamId};
@@ -30,19 +29,19 @@ fn open_frame(segment: &Segment, at: FrameRef, row: u8) -> Result<OpenedFrame> {
     read(&mut head, at.offset)?;
     let header = evidence::authentic(segment, &head)
         .ok_or_else(|| damaged(place, "a frame header does not read back"))?;
-    let mut plaintext = Zeroizing::new(vec![0; header.body_length as usize]);
-    read(&mut plaintext, at.offset + limits::FRAME_HEADER_BYTES as u64)?;
+    let mut body = vec![0; header.body_length as usize];
+    read(&mut body, at.offset + limits::FRAME_HEADER_BYTES as u64)?;
     (place.frame, place.sequence) = (u64::from(header.index), header.first_sequence);
-    if crc32(&plaintext) != header.body_crc {
+    if crc32(&body) != header.body_crc {
         return Err(damaged(place, "a frame body does not read back"));
     }
     let context = header.body_context(&segment.header.store_id, segment.number);
     segment
         .keys
         .body
-        .open(u64::from(header.index), &context, &mut plaintext, &header.body_tag)
+        .open(u64::from(header.index), &context, &mut body, &header.body_tag)
         .map_err(|_| damaged(place, "a frame body does not authenticate"))?;
-    Ok(OpenedFrame { header, epoch: segment.header.epoch, plaintext })
+    Ok(OpenedFrame { header, epoch: segment.header.epoch, plaintext: Plaintext::new(body) })
 }
 
 /// The frame at `at`, from the cache or the disk. Damage found here stops the writer.

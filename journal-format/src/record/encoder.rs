@@ -33,8 +33,15 @@ impl GroupEncoder {
     /// An empty group. `base_time_ms` is only what times are written relative to; the time of the first record
     /// makes the shortest plaintext.
     pub fn new(base_time_ms: u64) -> Self {
+        Self::with_room(base_time_ms, 4096)
+    }
+
+    /// As [`Self::new`], with memory for `bytes` of plaintext at once; it takes more when it needs more. Who keeps
+    /// the plaintext keeps that memory, so the room should fit.
+    pub fn with_room(base_time_ms: u64, bytes: usize) -> Self {
         let base_time_ms = base_time_ms.min(TIME_MS_MAX);
-        let mut bytes = Vec::with_capacity(4096);
+        // An envelope is copied at its longest and then cut.
+        let mut bytes = Vec::with_capacity(padded(bytes.min(BODY_BYTES_MAX)) + ENVELOPE_ROOM);
         push_varint(&mut bytes, base_time_ms);
         Self { base_time_ms, bytes, records: 0, streams: StreamTable::default() }
     }

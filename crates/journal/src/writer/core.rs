@@ -8,9 +8,8 @@ use sealog_disk::Folder;
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::record::{GroupEncoder, RecordRef};
 use sealog_journal_format::{FrameKind, limits};
-use zeroize::Zeroizing;
 
-use crate::cache::OpenedFrame;
+use crate::cache::{OpenedFrame, Plaintext};
 use crate::error::JournalError;
 use crate::head::HeadContent;
 use crate::index::FrameRef;
@@ -126,7 +125,7 @@ impl Core {
             refused.extend(units.iter().map(|queued| (queued.number, unencodable())));
             return Ok(refused);
         };
-        let plaintext = Zeroizing::new(group.finish());
+        let plaintext = Plaintext::new(group.finish());
         let need = limits::FRAME_HEADER_BYTES as u64 + plaintext.len() as u64;
         match self.make_room(need) {
             Ok(()) => {}
@@ -310,7 +309,7 @@ impl Core {
         catalog.durable.moved = self.shared.clock.monotonic();
     }
 
-    fn write_group(&mut self, units: Vec<Queued>, plaintext: Zeroizing<Vec<u8>>) -> Result<(), Lost> {
+    fn write_group(&mut self, units: Vec<Queued>, plaintext: Plaintext) -> Result<(), Lost> {
         let Some(active) = &mut self.active else {
             return Err(Lost("no active segment"));
         };
@@ -401,7 +400,11 @@ fn file_bytes(usable: u64) -> u64 {
 
 fn encode(units: &[Queued]) -> Option<GroupEncoder> {
     let first = units.first()?.unit.records.first()?;
-    let mut group = GroupEncoder::new(first.time_ms);
+    // Envelopes of a group are shorter than the bound that `bytes` counts: most name a stream that was named before.
+    const ENVELOPE_BYTES: usize = 40;
+    let records = units.iter().flat_map(|queued| &queued.unit.records);
+    let room = records.map(|record| record.body.len() + ENVELOPE_BYTES).sum();
+    let mut group = GroupEncoder::with_room(first.time_ms, room);
     for queued in units {
         for record in &queued.unit.records {
             // Units are checked when they are submitted, against the same limits.
