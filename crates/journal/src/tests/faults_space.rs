@@ -73,6 +73,33 @@ fn on_a_full_disk_every_open_stream_is_still_closed() {
     assert!(streams > 500, "only {streams} streams");
 }
 
+/// JC-7: after every unit that was admitted, what is on the disk already is enough for each open stream's end.
+#[test]
+fn the_reserve_stands_after_every_append() {
+    let mut ended = 0;
+    for append in [300, 1100, 1700, 2600, 3300, 6000] {
+        for steps in 1..=9_u8 {
+            let mut world = world(1 << 20);
+            world.open().unwrap();
+            for n in 1..=steps {
+                world.submit_as(Unit::one(record(n, 1, b"opens")), Admission::Create);
+                world.drain().unwrap();
+                world.submit_as(Unit::one(record(n, 2, &vec![n; append])), Admission::Ordinary);
+                world.drain().unwrap();
+            }
+            assert_eq!(world.refused, 0);
+            world.bench.disk.set_capacity(Some(0));
+            for n in 1..=steps {
+                world.submit_as(terminal(n), Admission::Reserved);
+                world.drain().unwrap();
+                ended += 1;
+            }
+            assert_eq!(world.refused, 0, "appends of {append}, {steps} streams: no room for an end");
+        }
+    }
+    assert_eq!(ended, 6 * 45);
+}
+
 /// R28: space returns, and the helper notices without being asked by new work.
 #[test]
 fn work_resumes_when_space_returns() {
