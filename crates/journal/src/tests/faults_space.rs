@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sealog_disk::sim::{Choice, SimDisk};
+use sealog_disk::testing::SeededEntropy;
 use sealog_disk::{Folder, Name};
 
 use super::crash_world::World;
@@ -73,31 +74,33 @@ fn on_a_full_disk_every_open_stream_is_still_closed() {
     assert!(streams > 500, "only {streams} streams");
 }
 
-/// JC-7: after every unit that was admitted, what is on the disk already is enough for each open stream's end.
+/// JC-7: after every unit that was admitted, what is on the disk already is enough for each open stream's end. Sizes
+/// and the place to stop are drawn, since it is rests of all lengths that matter.
 #[test]
 fn the_reserve_stands_after_every_append() {
+    let draws = SeededEntropy::new(5);
     let mut ended = 0;
-    for append in [300, 1100, 1700, 2600, 3300, 6000] {
-        for steps in 1..=9_u8 {
-            let mut world = world(1 << 20);
-            world.open().unwrap();
-            for n in 1..=steps {
-                world.submit_as(Unit::one(record(n, 1, b"opens")), Admission::Create);
-                world.drain().unwrap();
-                world.submit_as(Unit::one(record(n, 2, &vec![n; append])), Admission::Ordinary);
-                world.drain().unwrap();
-            }
-            assert_eq!(world.refused, 0);
-            world.bench.disk.set_capacity(Some(0));
-            for n in 1..=steps {
-                world.submit_as(terminal(n), Admission::Reserved);
-                world.drain().unwrap();
-                ended += 1;
-            }
-            assert_eq!(world.refused, 0, "appends of {append}, {steps} streams: no room for an end");
+    for run in 0..300 {
+        let mut world = world(1 << 20);
+        world.open().unwrap();
+        let streams = 1 + (draws.draw() % 5) as u8;
+        for n in 1..=streams {
+            let append = 200 + draws.draw() as usize % 11_000;
+            world.submit_as(Unit::one(record(n, 1, b"opens")), Admission::Create);
+            world.drain().unwrap();
+            world.submit_as(Unit::one(record(n, 2, &vec![n; append])), Admission::Ordinary);
+            world.drain().unwrap();
         }
+        assert_eq!(world.refused, 0);
+        world.bench.disk.set_capacity(Some(0));
+        for n in 1..=streams {
+            world.submit_as(terminal(n), Admission::Reserved);
+            world.drain().unwrap();
+            ended += 1;
+        }
+        assert_eq!(world.refused, 0, "run {run}: no room for an end");
     }
-    assert_eq!(ended, 6 * 45);
+    assert!(ended > 700, "{ended}");
 }
 
 /// R28: space returns, and the helper notices without being asked by new work.
