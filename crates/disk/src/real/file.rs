@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-use rustix::fs::{fdatasync, fstat, fsync, ftruncate};
+use rustix::fs::{AtFlags, StatxFlags, fdatasync, fstat, fsync, ftruncate, statx};
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 
 use super::close::close;
@@ -92,8 +92,19 @@ impl LogFile for RealFile {
     }
 
     fn links(&self) -> Result<u64> {
-        // The field's width differs between architectures.
-        self.with(Operation::Stat, |open| fstat(&open.buffered)).map(|stat| u64::from(stat.st_nlink as u32))
+        // Not fstat: a file whose times were asked for gets a new, fine-grained time with its next write (Linux
+        // 6.13), which is a change of metadata with each frame. This asks for the links alone.
+        let links = |open: &Descriptors| {
+            match statx(&open.buffered, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK) {
+                Ok(stat) => Ok(u64::from(stat.stx_nlink)),
+                // A kernel or a sandbox without statx. The field's width differs between architectures.
+                Err(Errno::NOSYS | Errno::PERM) => {
+                    fstat(&open.buffered).map(|stat| u64::from(stat.st_nlink as u32))
+                }
+                Err(errno) => Err(errno),
+            }
+        };
+        self.with(Operation::Stat, links)
     }
 
     fn read_uncached(&self, buf: &mut [u8], offset: u64) -> Result<bool> {
