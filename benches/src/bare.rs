@@ -32,6 +32,14 @@ struct Shared {
     arrived: Condvar,
     groups: AtomicU64,
     bytes: AtomicU64,
+    disk_ns: AtomicU64,
+}
+
+impl Shared {
+    /// Groups, bytes, nanoseconds in the disk's calls.
+    fn counts(&self) -> [u64; 3] {
+        [&self.groups, &self.bytes, &self.disk_ns].map(|count| count.load(Ordering::Relaxed))
+    }
 }
 
 /// A running bare loop; its thread ends with it.
@@ -57,7 +65,7 @@ impl Bare {
     /// # Errors
     /// The loop ended.
     pub fn slice(&self, runtime: &Runtime, producers: u64, length: Duration, seed: u64) -> Result<Slice> {
-        let before = (self.shared.groups.load(Ordering::Relaxed), self.shared.bytes.load(Ordering::Relaxed));
+        let before = self.shared.counts();
         let watch = Arc::new(Watch::start(length));
         let mut slice = Slice::default();
         runtime.block_on(async {
@@ -76,8 +84,10 @@ impl Bare {
         })?;
         (slice.seconds, slice.cpu_seconds) = watch.stop();
         slice.events = slice.latencies_us.len() as u64;
-        slice.groups = self.shared.groups.load(Ordering::Relaxed) - before.0;
-        slice.bytes = self.shared.bytes.load(Ordering::Relaxed) - before.1;
+        let after = self.shared.counts();
+        slice.groups = after[0] - before[0];
+        slice.bytes = after[1] - before[1];
+        slice.disk_seconds = (after[2] - before[2]) as f64 / 1e9;
         Ok(slice)
     }
 }
@@ -122,7 +132,9 @@ fn write(shared: &Shared, mut filled: Filled) -> std::io::Result<()> {
         for entry in &entries {
             buffer.extend_from_slice(&entry.bytes);
         }
+        let start = Instant::now();
         filled.commit(&buffer)?;
+        shared.disk_ns.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         shared.groups.fetch_add(1, Ordering::Relaxed);
         shared.bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
         for entry in entries {

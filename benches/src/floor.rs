@@ -64,6 +64,7 @@ pub fn slice(filled: &mut Filled, length: Duration, seed: u64) -> Result<Slice> 
         slice.events += 1;
     }
     slice.groups = slice.events;
+    slice.disk_seconds = slice.latencies_us.iter().map(|us| f64::from(*us) / 1e6).sum();
     (slice.seconds, slice.cpu_seconds) = watch.stop();
     Ok(slice)
 }

@@ -21,6 +21,8 @@ pub struct Row {
     pub p50_us: f64,
     pub p99_us: f64,
     pub mean_group: f64,
+    /// Mean time of a group in the calls that write and sync.
+    pub disk_us: f64,
     pub bytes_per_event: f64,
     pub cpu_us_per_event: f64,
     pub ratio_floor: Option<f64>,
@@ -59,6 +61,7 @@ fn row(series: &Series, ratio_floor: Option<f64>, ratio_bare: Option<f64>) -> Ro
         p50_us: percentile(&latencies, 0.50),
         p99_us: percentile(&latencies, 0.99),
         mean_group: events / sum(|slice| slice.groups as f64),
+        disk_us: sum(|slice| slice.disk_seconds) * 1e6 / sum(|slice| slice.groups as f64),
         bytes_per_event: sum(|slice| slice.bytes as f64) / events,
         cpu_us_per_event: sum(|slice| slice.cpu_seconds) * 1e6 / events,
         ratio_floor,
@@ -79,19 +82,30 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 /// The table for people.
 pub fn table(rows: &[Row]) -> String {
     let mut out = format!(
-        "{:<16} {:>5} {:>10} {:>8} {:>8} {:>7} {:>8} {:>8} {:>7} {:>7}\n",
-        "system", "prod", "events/s", "p50 us", "p99 us", "group", "B/event", "CPU us", "/floor", "/bare"
+        "{:<16} {:>5} {:>10} {:>8} {:>8} {:>7} {:>8} {:>8} {:>8} {:>7} {:>7}\n",
+        "system",
+        "prod",
+        "events/s",
+        "p50 us",
+        "p99 us",
+        "group",
+        "disk us",
+        "B/event",
+        "CPU us",
+        "/floor",
+        "/bare"
     );
     for row in rows {
         let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
         out.push_str(&format!(
-            "{:<16} {:>5} {:>10.0} {:>8.0} {:>8.0} {:>7.1} {:>8.1} {:>8.2} {:>7} {:>7}\n",
+            "{:<16} {:>5} {:>10.0} {:>8.0} {:>8.0} {:>7.1} {:>8.0} {:>8.1} {:>8.2} {:>7} {:>7}\n",
             row.system,
             row.producers,
             row.events_per_s,
             row.p50_us,
             row.p99_us,
             row.mean_group,
+            row.disk_us,
             row.bytes_per_event,
             row.cpu_us_per_event,
             ratio(row.ratio_floor),
@@ -110,6 +124,7 @@ pub fn json_line(row: &Row) -> String {
         "p50_us": row.p50_us,
         "p99_us": row.p99_us,
         "mean_group": row.mean_group,
+        "disk_us": row.disk_us,
         "cpu_us_per_event": row.cpu_us_per_event,
         "disk_bytes_per_event": row.bytes_per_event,
         "ratio_floor": row.ratio_floor,

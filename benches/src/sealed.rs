@@ -90,6 +90,7 @@ impl Sealed {
         slice.events = slice.latencies_us.len() as u64;
         slice.groups = after.group_records.count() - before.group_records.count();
         slice.bytes = after.bytes - before.bytes;
+        slice.disk_seconds = (after.sync_us.sum - before.sync_us.sum) as f64 / 1e6;
         Ok(slice)
     }
 

@@ -12,6 +12,8 @@ pub struct Slice {
     /// CPU time of the whole process, in seconds.
     pub cpu_seconds: f64,
     pub groups: u64,
+    /// In the calls that write and sync, in seconds.
+    pub disk_seconds: f64,
     /// Bytes that were written to hold the events.
     pub bytes: u64,
     /// From hand-over to acknowledgement, in microseconds.
