@@ -1,7 +1,7 @@
 //! Tickets: how a producer learns that its unit is durable. One wake a group: the writer publishes the number of the
 //! last durable unit and wakes either one dispatcher or the tickets themselves.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +15,8 @@ struct State {
     /// Units up to this number are decided: durable, or named in `refused`.
     decided: u64,
     refused: HashMap<u64, JournalError>,
+    /// Undecided units whose ticket is gone: nobody will fetch their refusal.
+    abandoned: BTreeSet<u64>,
     ended: Option<JournalError>,
     waiting: BTreeMap<u64, Waker>,
     dispatcher: Option<Waker>,
@@ -38,7 +40,13 @@ impl Completion {
             return;
         }
         state.decided = state.decided.max(number);
-        state.refused.extend(refused);
+        if state.abandoned.is_empty() {
+            state.refused.extend(refused);
+        } else {
+            let later = state.abandoned.split_off(&(number + 1));
+            let abandoned = std::mem::replace(&mut state.abandoned, later);
+            state.refused.extend(refused.into_iter().filter(|(number, _)| !abandoned.contains(number)));
+        }
         self.wake(state);
     }
 
@@ -83,6 +91,9 @@ impl Completion {
         let mut state = self.lock();
         state.waiting.remove(&number);
         state.refused.remove(&number);
+        if number > state.decided && state.ended.is_none() {
+            state.abandoned.insert(number);
+        }
     }
 }
 
@@ -196,5 +207,25 @@ impl Drop for Dispatcher {
         let due = take_due(&mut state);
         drop(state);
         due.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_nobody_fetches_is_not_kept() {
+        let completion = Arc::new(Completion::default());
+        let mut tickets: Vec<_> =
+            (1..=4).map(|number| Some(Ticket::new(Arc::clone(&completion), number))).collect();
+        tickets[0] = None;
+        completion.decide(3, (1..=3).map(|number| (number, JournalError::Full)).collect());
+        tickets[1] = None;
+        assert!(matches!(tickets[2].as_mut().and_then(Ticket::try_result), Some(Err(JournalError::Full))));
+        tickets[3] = None;
+        completion.decide(4, vec![(4, JournalError::Full)]);
+        let state = completion.lock();
+        assert!(state.refused.is_empty() && state.abandoned.is_empty() && state.waiting.is_empty());
     }
 }
