@@ -213,7 +213,7 @@ impl Core {
     fn target(&self) -> u64 {
         let tuning = &self.shared.tuning;
         let available = self.shared.store.disk.space().map_or(0, |space| space.available);
-        let largest = (available / 16).clamp(tuning.segment_bytes_min, tuning.segment_bytes_max);
+        let largest = (available / 16).min(tuning.segment_bytes_max).max(tuning.segment_bytes_min);
         self.segment_bytes.min(largest).max(tuning.segment_bytes_min).next_multiple_of(4096)
     }
 
