@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use sealog_benches::workload::Deltas;
 use sealog_journal::NewRecord;
-use sealog_journal_format::record::unit_bytes;
+use sealog_journal_format::record::check_unit;
 use sealog_journal_format::{FrameHeader, FrameKind, GroupEncoder, GroupReader, RecordRef};
 
 fn records(count: usize) -> Vec<NewRecord> {
@@ -49,7 +49,7 @@ fn groups(criterion: &mut Criterion) {
     }
     let record = records(1);
     group.throughput(Throughput::Elements(1));
-    group.bench_function("unit_bytes/1", |b| b.iter(|| unit_bytes(&[as_ref(black_box(&record[0]))])));
+    group.bench_function("check_unit/1", |b| b.iter(|| check_unit(black_box(&record).iter().map(as_ref))));
     group.finish();
 }
 

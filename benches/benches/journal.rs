@@ -1,6 +1,7 @@
 //! The write path without a disk, and the scan of a 64 MiB journal on a real one.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use sealog_benches::memory::{InMemory, commit, producers_of};
@@ -14,6 +15,8 @@ const PRODUCERS: u64 = 64;
 /// What a turn costs when nothing waits for a disk: hand-over, encoding, sealing, index, acknowledgement.
 fn write_path(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("write path in memory");
+    // Everything that is written stays in memory.
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(20);
     for count in [1, 64, 256] {
         let mut journal = InMemory::new(count);
         group.throughput(Throughput::Elements(count));
@@ -34,7 +37,7 @@ impl Sink for Count {
 /// The whole check of a stopped journal, page cache warm, and an open for writing.
 fn scan(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder for the journal");
-    let config = sealed::config(folder.path(), true).expect("the folder can be used");
+    let config = sealed::config(&folder.path().join("journal"), true).expect("the folder can be used");
     sealed::create(&config).expect("the folder is empty");
     let (journal, _) = Journal::open_manual(&config, &mut Ignore).expect("it is sound");
     let (mut producers, mut tickets) = (producers_of(PRODUCERS), Vec::new());
