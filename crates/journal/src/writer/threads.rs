@@ -65,31 +65,36 @@ impl Drop for PoisonOnPanic<'_> {
 
 fn write(shared: &Shared, core: &Mutex<Core>) {
     let _guard = PoisonOnPanic(shared);
-    let mut woken = 0;
+    let mut expected = 0;
     loop {
         match shared.queue.wait(PARK) {
             Wait::Units => {
-                gather(shared, woken);
-                match lock(core).turn() {
-                    Turn::Idle => woken = 0,
-                    Turn::Decided(units) => woken = units,
+                gather(shared, expected);
+                let turn = lock(core).turn();
+                expected = match turn {
+                    Turn::Idle | Turn::Decided(..=1) => 0,
+                    // Who was just woken, and who came meanwhile: to wait only for as many as the last group held
+                    // would settle into two groups that alternate.
+                    Turn::Decided(woken) => woken + shared.queue.depth(),
                     Turn::Ended => return,
-                }
+                };
             }
-            Wait::Nothing => woken = 0,
+            Wait::Nothing => expected = 0,
             Wait::Closing => return,
         }
     }
 }
 
 /// Avoids two half groups that alternate: gives the producers just woken a moment to come back.
-fn gather(shared: &Shared, woken: usize) {
-    if woken <= 1 {
+fn gather(shared: &Shared, expected: usize) {
+    let enough = expected.min(GATHER_ENOUGH);
+    let mut seen = shared.queue.depth();
+    if seen >= enough {
         return;
     }
     let start = Instant::now();
-    let (mut seen, mut last_arrival) = (shared.queue.depth(), start);
-    while seen < GATHER_ENOUGH.min(woken) {
+    let mut last_arrival = start;
+    while seen < enough {
         std::thread::yield_now();
         let (now, depth) = (Instant::now(), shared.queue.depth());
         if depth > seen {
