@@ -23,6 +23,8 @@ struct Entry {
 #[derive(Default)]
 struct State {
     entries: Vec<Entry>,
+    /// The writer waits. A condition variable makes a system call for each notice, with or without one who waits.
+    parked: bool,
     over: bool,
 }
 
@@ -36,6 +38,16 @@ struct Shared {
 }
 
 impl Shared {
+    fn push(&self, entry: Entry) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.entries.push(entry);
+        let parked = std::mem::take(&mut state.parked);
+        drop(state);
+        if parked {
+            self.arrived.notify_one();
+        }
+    }
+
     /// Groups, bytes, nanoseconds in the disk's calls.
     fn counts(&self) -> [u64; 3] {
         [&self.groups, &self.bytes, &self.disk_ns].map(|count| count.load(Ordering::Relaxed))
@@ -108,8 +120,7 @@ async fn produce(shared: Arc<Shared>, watch: Arc<Watch>, mut deltas: Deltas) -> 
         let bytes = deltas.next_json();
         let start = Instant::now();
         let (done, acknowledged) = oneshot::channel();
-        shared.state.lock().unwrap_or_else(PoisonError::into_inner).entries.push(Entry { bytes, done });
-        shared.arrived.notify_one();
+        shared.push(Entry { bytes, done });
         acknowledged.await.context("the writer ended")?;
         latencies.push(us_since(start));
     }
@@ -124,6 +135,7 @@ fn write(shared: &Shared, mut filled: Filled) -> std::io::Result<()> {
             if state.over {
                 return Ok(());
             }
+            state.parked = true;
             state = shared.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let entries = std::mem::take(&mut state.entries);
