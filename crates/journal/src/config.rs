@@ -6,6 +6,8 @@ use std::time::Duration;
 use sealog_disk::{Clock, Disk, Entropy};
 use sealog_seal::Secret;
 
+use crate::codec::{Codec, Opaque};
+
 /// The host and the secrets; the same for writers and read-only tools.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -14,6 +16,8 @@ pub struct Config {
     pub entropy: Arc<dyn Entropy>,
     /// Tried in order, raw keys before passphrases; any one that opens a slot is enough.
     pub secrets: Vec<Secret>,
+    /// Who understands the bodies.
+    pub codec: Arc<dyn Codec>,
     pub tuning: Tuning,
 }
 
@@ -24,7 +28,7 @@ impl Config {
         entropy: Arc<dyn Entropy>,
         secrets: Vec<Secret>,
     ) -> Config {
-        Config { disk, clock, entropy, secrets, tuning: Tuning::default() }
+        Config { disk, clock, entropy, secrets, codec: Arc::new(Opaque), tuning: Tuning::default() }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod audit;
 mod cache;
+mod codec;
 mod completion;
 mod config;
 mod counters;
@@ -25,6 +26,7 @@ mod window;
 mod writer;
 
 pub use audit::{Audit, HeadFacts, SlotFacts, audit};
+pub use codec::{Codec, DIGEST_BYTES_MAX, NotFolded, Opaque};
 pub use completion::{Dispatcher, Ticket};
 pub use config::{Config, Tuning};
 pub use counters::{Counters, HistogramView};

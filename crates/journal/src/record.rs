@@ -56,7 +56,6 @@ pub trait Replay {
     fn record(&mut self, record: &Record);
 }
 
-/// Takes nothing.
 /// A sink that wants nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ignore;
