@@ -59,6 +59,8 @@ pub struct Tuning {
     pub direct: bool,
     /// How long to wait after a failed preparation of the next segment before the next try.
     pub prepare_retry: Duration,
+    /// What summaries, scrub and compaction together may read and write in a second, in bytes.
+    pub background_bytes_per_second: u64,
 }
 
 impl Default for Tuning {
@@ -76,6 +78,7 @@ impl Default for Tuning {
             reader_wait: Duration::from_millis(500),
             direct: true,
             prepare_retry: Duration::from_millis(500),
+            background_bytes_per_second: 64 << 20,
         }
     }
 }

@@ -19,7 +19,7 @@ impl Histogram {
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    fn view(&self) -> HistogramView {
+    pub fn view(&self) -> HistogramView {
         HistogramView {
             buckets: self.buckets.each_ref().map(|bucket| bucket.load(Ordering::Relaxed)),
             sum: self.sum.load(Ordering::Relaxed),
@@ -37,6 +37,28 @@ pub struct HistogramView {
 impl HistogramView {
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
+    }
+
+    /// What was added after `earlier`, a view of the same histogram.
+    pub(crate) fn since(&self, earlier: &HistogramView) -> HistogramView {
+        let mut buckets = self.buckets;
+        for (bucket, before) in buckets.iter_mut().zip(earlier.buckets) {
+            *bucket -= before;
+        }
+        HistogramView { buckets, sum: self.sum.wrapping_sub(earlier.sum) }
+    }
+
+    /// The value below which so many thousandths lie, as if each bucket were evenly filled; 0 of an empty one.
+    pub(crate) fn quantile(&self, thousandths: u64) -> u64 {
+        let mut rest = self.count() * thousandths / 1000;
+        for (n, count) in self.buckets.iter().enumerate() {
+            if rest <= *count && *count > 0 {
+                let (from, to) = if n == 0 { (0, 0) } else { (1_u64 << (n - 1), 1 << n) };
+                return from + (to - from) * rest / count;
+            }
+            rest -= count;
+        }
+        0
     }
 }
 

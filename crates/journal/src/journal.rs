@@ -8,6 +8,7 @@ use std::time::Duration;
 use sealog_disk::{DiskLock, ErrorKind, FileId, Folder, Name};
 use sealog_journal_format::record::check_unit;
 
+use crate::background::Background;
 use crate::cache::FrameCache;
 use crate::completion::{Completion, Dispatcher, Ticket};
 use crate::config::Config;
@@ -74,6 +75,7 @@ struct Inner {
     shared: Arc<Shared>,
     core: Arc<Mutex<Core>>,
     maintenance: Mutex<Maintenance>,
+    background: Arc<Mutex<Background>>,
     threads: Mutex<Option<Threads>>,
     lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
@@ -85,7 +87,7 @@ impl Journal {
     /// See [`JournalError`]; nothing on disk is changed by a refusal but the text in `LOCK`.
     pub fn open(config: &Config, replay: &mut dyn Replay) -> Result<(Journal, RecoveryReport)> {
         let (journal, report) = Journal::open_manual(config, replay)?;
-        let threads = Threads::start(&journal.inner.shared, &journal.inner.core)?;
+        let threads = Threads::start(&journal.inner.shared, &journal.inner.core, &journal.inner.background)?;
         *shared::lock(&journal.inner.threads) = Some(threads);
         Ok((journal, report))
     }
@@ -241,6 +243,16 @@ impl Journal {
         shared::lock(&self.inner.maintenance).tick(&self.inner.shared)
     }
 
+    /// One step of what may take its time; only for a journal opened without threads. Returns whether more may wait.
+    pub fn tend(&self) -> bool {
+        shared::lock(&self.inner.background).step(&self.inner.shared, false)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shared_for_tests(&self) -> Arc<Shared> {
+        Arc::clone(&self.inner.shared)
+    }
+
     /// Writes what is queued, seals, trims, closes the head, gives up the lock. Reading goes on to work.
     ///
     /// # Errors
@@ -391,11 +403,13 @@ fn assemble(
         stop_helper: AtomicBool::new(false),
         tuning,
     });
+    let background = Background::new(shared.tuning.background_bytes_per_second, Vec::new());
     let core = Core::new(Arc::clone(&shared), lineage, predecessor_lineage, epoch);
     let inner = Inner {
         shared,
         core: Arc::new(Mutex::new(core)),
         maintenance: Mutex::new(Maintenance::default()),
+        background: Arc::new(Mutex::new(background)),
         threads: Mutex::new(None),
         lock: Mutex::new(Some(held)),
     };

@@ -5,6 +5,8 @@
 //! `spec/journal.md`. Bodies of records are opaque: this crate knows streams, classes, times and sizes.
 
 mod audit;
+#[allow(dead_code, reason = "the kinds of work come one by one")]
+mod background;
 mod cache;
 mod codec;
 mod completion;

@@ -20,7 +20,7 @@ mod limits;
 mod order;
 mod readers;
 mod readers_disk;
-mod setup;
+pub(crate) mod setup;
 mod smoke;
 mod splice;
 mod splice_headers;

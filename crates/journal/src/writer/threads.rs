@@ -1,10 +1,11 @@
-//! The two threads of a running journal: the writer and its helper.
+//! The threads of a running journal: the writer, its helper, and the one for what may take its time.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::background::Background;
 use crate::error::{JournalError, Result};
 use crate::shared::{Shared, lock};
 use crate::writer::core::{Core, Turn};
@@ -26,10 +27,15 @@ const GATHER_ENOUGH: usize = 64;
 pub(crate) struct Threads {
     writer: Option<JoinHandle<()>>,
     helper: Option<JoinHandle<()>>,
+    background: Option<JoinHandle<()>>,
 }
 
 impl Threads {
-    pub fn start(shared: &Arc<Shared>, core: &Arc<Mutex<Core>>) -> Result<Threads> {
+    pub fn start(
+        shared: &Arc<Shared>,
+        core: &Arc<Mutex<Core>>,
+        background: &Arc<Mutex<Background>>,
+    ) -> Result<Threads> {
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
             Builder::new()
                 .name(name.into())
@@ -40,11 +46,16 @@ impl Threads {
         let writer = spawn("journal-writer", Box::new(move || write(&for_writer, &core)))?;
         let for_helper = Arc::clone(shared);
         let helper = spawn("journal-helper", Box::new(move || help(&for_helper)))?;
-        Ok(Threads { writer: Some(writer), helper: Some(helper) })
+        let (for_background, background) = (Arc::clone(shared), Arc::clone(background));
+        let tend = move || lock(&background).run(&for_background);
+        let background = spawn("journal-background", Box::new(tend))?;
+        Ok(Threads { writer: Some(writer), helper: Some(helper), background: Some(background) })
     }
 
     pub fn join(&mut self) {
-        for thread in [self.writer.take(), self.helper.take()].into_iter().flatten() {
+        let threads = [self.writer.take(), self.helper.take(), self.background.take()];
+        for thread in threads.into_iter().flatten() {
+            thread.thread().unpark();
             if thread.join().is_err() {
                 tracing::error!("a thread of the journal panicked");
             }
