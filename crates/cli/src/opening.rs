@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use sealog_disk::real::{RealClock, RealDisk, RealEntropy};
 use sealog_disk::{Disk, DiskError, Entropy, Folder, Name, io};
+use sealog_engine::store::journal::EngineCodec;
 use sealog_journal::{Config, Contents, Create, JournalError, look};
 use sealog_seal::{
     KEYRING_BYTES_MAX, KeyFile, RandomUnavailable, Secret, SlotKind, SlotParams, StoreId, choose,
@@ -110,7 +111,8 @@ pub fn init(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Resu
 }
 
 fn config(disk: Arc<dyn Disk>, secrets: Vec<Secret>) -> Config {
-    Config::new(disk, Arc::new(RealClock::new()), Arc::new(RealEntropy), secrets)
+    let config = Config::new(disk, Arc::new(RealClock::new()), Arc::new(RealEntropy), secrets);
+    Config { codec: Arc::new(EngineCodec), ..config }
 }
 
 fn found(disk: Option<&RealDisk>, dir: &Path) -> Result<Found> {

@@ -37,6 +37,13 @@ pub fn event_json(execution_id: ExecutionId, event: &Event) -> String {
     out
 }
 
+/// Length of [`event_json`]'s text, which is not made for it.
+pub(crate) fn event_json_bytes(execution_id: ExecutionId, event: &Event) -> usize {
+    let mut out = Length::default();
+    put_event(&mut out, execution_id, event.sequence, event.time, &event.body);
+    out.0
+}
+
 /// A snapshot: `execution_id`, `status`, `created_at`, `updated_at`, `last_sequence`, `usage`, and where known
 /// `target`, `error`, `result`, `artifacts`.
 #[must_use]

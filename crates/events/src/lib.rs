@@ -10,6 +10,7 @@ pub mod body;
 pub mod canonical;
 mod event;
 mod execution;
+pub mod folded;
 mod ids;
 pub mod json;
 mod json_text;

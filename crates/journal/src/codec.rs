@@ -12,11 +12,11 @@ pub trait Codec: Send + Sync + fmt::Debug {
     /// `None`: they are kept as they are. What is folded must unfold to exactly the same records.
     fn fold(&self, stream: StreamId, records: &[Record]) -> Option<Vec<u8>>;
 
-    /// The records that [`Codec::fold`] was given.
+    /// The records that [`Codec::fold`] was given; `first_sequence` is that of the first one.
     ///
     /// # Errors
     /// The bytes are not what `fold` makes. Bounded: never more memory than a small multiple of `bytes`.
-    fn unfold(&self, stream: StreamId, bytes: &[u8]) -> Result<Vec<Record>, NotFolded>;
+    fn unfold(&self, stream: StreamId, first_sequence: u64, bytes: &[u8]) -> Result<Vec<Record>, NotFolded>;
 
     /// What the owner wants to know at a later open of a stream's records within one segment without reading them:
     /// handed back through [`crate::Replay`]. At most [`DIGEST_BYTES_MAX`].
@@ -40,7 +40,12 @@ impl Codec for Opaque {
         None
     }
 
-    fn unfold(&self, _stream: StreamId, _bytes: &[u8]) -> Result<Vec<Record>, NotFolded> {
+    fn unfold(
+        &self,
+        _stream: StreamId,
+        _first_sequence: u64,
+        _bytes: &[u8],
+    ) -> Result<Vec<Record>, NotFolded> {
         Err(NotFolded)
     }
 

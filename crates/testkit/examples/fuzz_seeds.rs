@@ -14,6 +14,7 @@ fn main() {
     let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/vectors");
     journal_vectors(&corpus, &spec.join("journal"));
     event_vectors(&corpus, &spec.join("events/v1"));
+    folded_vector(&corpus, &spec.join("events/v1/folded.hex"));
     keys(&corpus);
     texts(&corpus);
     images(&corpus);
@@ -97,6 +98,13 @@ fn event_vectors(corpus: &Path, folder: &Path) {
             seed(corpus, "canonical_json", &format!("{}-{number}", kind.number()), line.as_bytes());
         }
     }
+}
+
+/// The vector of a folded execution.
+fn folded_vector(corpus: &Path, file: &Path) {
+    let text = fs::read_to_string(file).expect("the vectors are part of the source tree");
+    let digits: String = text.lines().filter(|line| !line.starts_with('#')).collect();
+    seed(corpus, "folded", "example", &hex(&digits));
 }
 
 fn keys(corpus: &Path) {

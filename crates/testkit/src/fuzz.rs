@@ -12,6 +12,7 @@ mod canonical;
 mod compacted;
 mod cursor;
 mod decimal;
+mod folded;
 mod frame;
 mod group;
 mod head;
@@ -45,6 +46,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "keyring", body: keyring::keyring },
     Target { name: "key_file", body: key_file::key_file },
     Target { name: "record_body", body: body::record_body },
+    Target { name: "folded", body: folded::folded },
     Target { name: "canonical_json", body: canonical::canonical_json },
     Target { name: "json_text", body: json_text::json_text },
     Target { name: "request", body: request::request },

@@ -4,6 +4,7 @@
 //! (what readers see, changed only behind the ticket). Holds no lock while it waits. Opening and what is done for
 //! interrupted executions is `open`'s.
 
+mod codec;
 mod error;
 mod finish;
 mod live;
@@ -27,6 +28,7 @@ use self::records::{Prepared, Text};
 use super::ledger::Ledger;
 use super::{Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, Watch};
 
+pub use codec::EngineCodec;
 pub use open::{Interrupted, OpenError, Opened};
 
 /// A store over one open journal. Cheap to clone; all clones are the same store.

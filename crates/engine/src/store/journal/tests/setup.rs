@@ -12,7 +12,7 @@ use sealog_events::{Event, EventBody, ExecutionId, Identity, Target, Timestamp};
 use sealog_journal::{Config, Create, Journal, Turn};
 use sealog_seal::{Secret, SlotParams, StoreId};
 
-use crate::store::journal::{JournalStore, OpenError, Opened};
+use crate::store::journal::{EngineCodec, JournalStore, OpenError, Opened};
 use crate::store::{Claim, EventStore, NewExecution, StoreError, StoreLimits, StoredEvent};
 
 pub const START_MS: u64 = 1_767_225_600_000;
@@ -56,6 +56,7 @@ impl Host {
         let secrets = vec![Secret::raw([9; 32])];
         let mut config =
             Config::new(Arc::new(self.disk.clone()), Arc::new(self.clock.clone()), entropy, secrets);
+        config.codec = Arc::new(EngineCodec);
         config.tuning.first_segment_bytes = 64 << 10;
         config.tuning.segment_bytes_min = 64 << 10;
         config.tuning.segment_bytes_max = 256 << 10;
