@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use sealog_benches::bare::Bare;
 use sealog_benches::floor::{self, Filled};
+use sealog_benches::handover::{Bare, Handover};
 use sealog_benches::report::{self, Series};
 use sealog_benches::sealed::Sealed;
 use sealog_benches::{host, slice::Slice};
@@ -70,7 +70,7 @@ fn main() -> Result<()> {
 struct Systems<'a> {
     runtime: &'a Runtime,
     floor: Filled,
-    bare: Bare,
+    bare: Handover,
     direct: Option<Sealed>,
     portable: Option<Sealed>,
 }
@@ -84,7 +84,10 @@ impl<'a> Systems<'a> {
         Ok(Systems {
             runtime,
             floor: Filled::new(&folder.join("floor"), FILE_BYTES)?,
-            bare: Bare::start(Filled::new(&folder.join("bare"), FILE_BYTES)?)?,
+            bare: Handover::start(
+                Box::new(Bare::new(Filled::new(&folder.join("bare"), FILE_BYTES)?)),
+                usize::MAX,
+            )?,
             direct: journal("sealog", true)?,
             portable: journal("sealog-portable", false)?,
         })
@@ -97,7 +100,7 @@ impl<'a> Systems<'a> {
             sealed.as_ref().context("not started")?.slice(self.runtime, producers, length, seed)
         };
         match system {
-            "floor" => floor::slice(&mut self.floor, length, seed),
+            "floor" => floor::slice(&mut |bytes| self.floor.commit(bytes), 1, length, seed),
             "bare" => self.bare.slice(self.runtime, producers, length, seed),
             "sealog" => sealed(&self.direct),
             _ => sealed(&self.portable),

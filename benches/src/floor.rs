@@ -1,6 +1,7 @@
-//! The raw floor: one thread overwrites a zero-filled file and calls fdatasync, event by event.
+//! The raw floors: one thread overwrites a zero-filled file, or appends to a growing one, and calls fdatasync.
 
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -47,23 +48,56 @@ impl Filled {
     }
 }
 
-/// One slice on the calling thread. There is one producer by nature.
+/// A file that grows with each commit.
+#[derive(Debug)]
+pub struct Grown {
+    file: File,
+}
+
+impl Grown {
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn new(path: &Path) -> Result<Grown> {
+        Ok(Grown { file: OpenOptions::new().append(true).create_new(true).open(path)? })
+    }
+
+    /// Appends and makes it durable.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn commit(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.file.sync_data()
+    }
+}
+
+/// One slice on the calling thread, `batch` events a commit. There is one producer by nature; a commit's latency is
+/// that of each of its events.
 ///
 /// # Errors
 /// Whatever the file system says.
-pub fn slice(filled: &mut Filled, length: Duration, seed: u64) -> Result<Slice> {
+pub fn slice(
+    commit: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
+    batch: u64,
+    length: Duration,
+    seed: u64,
+) -> Result<Slice> {
     let mut deltas = Deltas::new(seed);
     let mut slice = Slice::default();
+    let mut bytes = Vec::new();
     let watch = Watch::start(length);
     while !watch.is_over() {
-        let bytes = deltas.next_json();
+        bytes.clear();
+        for _ in 0..batch {
+            bytes.extend_from_slice(&deltas.next_json());
+        }
         let start = Instant::now();
-        filled.commit(&bytes)?;
+        commit(&bytes)?;
         slice.latencies_us.push(us_since(start));
         slice.bytes += bytes.len() as u64;
-        slice.events += 1;
+        slice.events += batch;
+        slice.groups += 1;
     }
-    slice.groups = slice.events;
     slice.disk_seconds = slice.latencies_us.iter().map(|us| f64::from(*us) / 1e6).sum();
     (slice.seconds, slice.cpu_seconds) = watch.stop();
     Ok(slice)

@@ -7,8 +7,8 @@
     reason = "the floor and the bare loop are what the journal is compared with"
 )]
 
-pub mod bare;
 pub mod floor;
+pub mod handover;
 pub mod host;
 pub mod memory;
 pub mod report;

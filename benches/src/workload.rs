@@ -15,6 +15,14 @@ const START_MS: u64 = 1_800_000_000_000;
 const PROSE: &str = "The ledger keeps what was promised, in the order in which it was promised, and nothing that \
     was not; a reader who comes late reads the same lines as one who was there from the beginning of it all. ";
 
+/// An event as JSON under the key that a store of keys and values would give it.
+#[derive(Clone, Debug)]
+pub struct Keyed {
+    /// The execution's id, then the event's number, big-endian: an execution's events stand together.
+    pub key: [u8; 24],
+    pub json: Vec<u8>,
+}
+
 /// One producer's endless stream of events.
 #[derive(Clone, Debug)]
 pub struct Deltas {
@@ -70,6 +78,18 @@ impl Deltas {
         (self.execution, event)
     }
 
+    /// The next event as JSON text with its key.
+    pub fn next_keyed(&mut self) -> Keyed {
+        let json = self.next_json();
+        let mut key = [0; 24];
+        key[..16].copy_from_slice(self.execution.as_bytes());
+        // Lexicographic order is the order of the numbers only this way round.
+        for (at, byte) in key[16..].iter_mut().enumerate() {
+            *byte = ((self.number - 1) >> (8 * (7 - at))) as u8;
+        }
+        Keyed { key, json }
+    }
+
     /// The next event as JSON text, as a store without a format of its own would keep it. The text is made for the
     /// first event of an execution and copied for the others: what is compared is committing, not formatting.
     pub fn next_json(&mut self) -> Vec<u8> {
@@ -117,6 +137,17 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(deltas.next_json().len(), JSON_BYTES);
         }
+    }
+
+    #[test]
+    fn keys_ascend_within_an_execution_and_never_repeat() {
+        let mut deltas = Deltas::new(1);
+        let keys: Vec<_> = (0..36).map(|_| deltas.next_keyed().key).collect();
+        assert!(
+            keys.chunks(12)
+                .all(|execution| execution.is_sorted() && execution[0][..16] == execution[11][..16])
+        );
+        assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), 36);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! the kept corpora.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -57,7 +57,7 @@ impl Plan {
 pub fn run(workspace: &Workspace, plan: &Plan) -> Result<()> {
     let folder = workspace.root.join("fuzz");
     let targets = plan.targets(&known(&folder.join("fuzz_targets"))?)?;
-    let scratch = target_folder(workspace)?.join("fuzz");
+    let scratch = crate::workspace::target_folder(workspace)?.join("fuzz");
     crate::process::run(cargo_fuzz(workspace).args(["build", "-s", "none"]))
         .context("cargo-fuzz is needed: cargo install --locked --version 0.13.2 cargo-fuzz")?;
     let mut failed = 0;
@@ -108,12 +108,6 @@ fn known(folder: &Path) -> Result<BTreeSet<String>> {
         names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
     }
     Ok(names)
-}
-
-fn target_folder(workspace: &Workspace) -> Result<PathBuf> {
-    let metadata = workspace.metadata()?;
-    let folder = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
-    Ok(PathBuf::from(folder))
 }
 
 /// The last number behind `key` in what a fuzzer printed; 0 where there is none.

@@ -6,6 +6,7 @@
 
 mod cargo;
 mod ci;
+mod compare;
 mod deny;
 mod floors;
 mod fuzz;
@@ -36,6 +37,9 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         Some((verb, rest)) if verb == "fuzz" => {
             fuzz::run(&workspace::Workspace::find()?, &fuzz::Plan::parse(rest)?)
         }
+        Some((verb, rest)) if verb == "compare" => {
+            compare::run_plan(&workspace::Workspace::find()?, &compare::Plan::parse(rest)?)
+        }
         Some((verb, [])) if verb != "help" => {
             let step = steps::named(verb)?;
             println!("{}", (step.run)(&workspace::Workspace::find()?)?);
@@ -47,6 +51,11 @@ fn run(args: &[String]) -> anyhow::Result<()> {
             for step in steps::STEPS {
                 println!("cargo xtask {}\n    {}", step.name, step.about);
             }
+            println!(
+                "cargo xtask compare [--seconds N] [--repeats N] [--producers LIST] [--systems LIST] [--portable] \
+                 [--dir DIR] [--json]\ncargo xtask compare --reopen LIST [--repeats N] [--dir DIR] [--json]\n    \
+                 the journal beside other stores, in one run"
+            );
             println!("cargo xtask fuzz [--seconds N] [TARGET ..]\n    the fuzz targets, a while each");
             Ok(())
         }

@@ -74,3 +74,10 @@ impl Workspace {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 }
+
+/// Cargo's target folder.
+pub fn target_folder(workspace: &Workspace) -> Result<PathBuf> {
+    let metadata = workspace.metadata()?;
+    let folder = metadata["target_directory"].as_str().context("cargo metadata names no target folder")?;
+    Ok(PathBuf::from(folder))
+}
