@@ -20,6 +20,7 @@ pub mod names;
 pub mod record;
 pub mod segment;
 pub mod store;
+pub mod summary;
 pub mod version;
 
 pub use end::{EndRecord, How};
@@ -29,3 +30,4 @@ pub use head::{HeadSlot, HeadState};
 pub use record::{Checkpoint, Class, GroupEncoder, GroupReader, RecordRef};
 pub use segment::{FixedPart, SegmentHeader, SegmentKind, WrapFields};
 pub use store::StoreFile;
+pub use summary::SummaryHeader;

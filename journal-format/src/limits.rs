@@ -54,6 +54,15 @@ pub const TIME_MS_MAX: u64 = i64::MAX as u64;
 pub const ENVELOPE_BYTES_MAX: usize = 3 + 1 + 17 + 3 * 10 + 4;
 /// The shortest record: seven one-byte fields and an empty body.
 pub const RECORD_BYTES_MIN: usize = 7;
+/// The header of a summary.
+pub const SUMMARY_HEADER_BYTES: usize = 256;
+/// The body of a summary, padding included; a segment that needs more has none.
+pub const SUMMARY_BODY_BYTES_MAX: usize = 16 << 20;
+/// The journal's own records in a summary, and its marks: what is held of it at once stays small.
+pub const SUMMARY_OWN_MAX: usize = 262_144;
+pub const SUMMARY_MARKS_MAX: usize = 65_536;
+/// What the journal's owner may keep of one stream in a summary.
+pub const DIGEST_BYTES_MAX: usize = 1024;
 /// The longest varint.
 pub const VARINT_BYTES_MAX: usize = 10;
 

@@ -8,9 +8,10 @@
 
 use sealog_journal_format::compacted::{FoldedGroup, Sources};
 use sealog_journal_format::names::SegmentName;
+use sealog_journal_format::summary::{SummaryReader, SummaryWriter};
 use sealog_journal_format::{
     EndRecord, FormatError, FrameHeader, GroupEncoder, GroupReader, HeadSlot, HeadState, How, RecordRef,
-    SegmentHeader, SegmentKind, StoreFile, Why,
+    SegmentHeader, SegmentKind, StoreFile, SummaryHeader, Why,
 };
 use sha2::Digest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -192,6 +193,39 @@ fn folded(bytes: &[u8]) -> Result<Decoded, FormatError> {
     Ok(Decoded { fields, records: vec![], again: FoldedGroup::encode(&streams)? })
 }
 
+fn summary_header(bytes: &[u8]) -> Result<Decoded, FormatError> {
+    let header = SummaryHeader::decode(bytes)?;
+    let mut fields = fields!(header: plain first last generation digest_version body_length;
+        hex store_id salt check tag);
+    fields.push(("end", header.end.segment.to_string()));
+    Ok(Decoded { fields, records: vec![], again: header.encode().to_vec() })
+}
+
+fn summary_body(bytes: &[u8]) -> Result<Decoded, FormatError> {
+    let body = SummaryReader::new(bytes)?;
+    let base = bytes.iter().skip_while(|byte| **byte >= 0x80).skip(1);
+    let base = base.enumerate().fold((0, true), |(sum, on), (at, byte)| match on {
+        true => (sum | u64::from(byte & 0x7f) << (7 * at), byte & 0x80 != 0),
+        false => (sum, false),
+    });
+    let mut again = SummaryWriter::new(body.first_sequence(), base.0);
+    body.own.iter().for_each(|own| again.own(own));
+    body.marks.iter().for_each(|mark| again.mark(*mark));
+    let own = body.own.iter().map(|own| format!("{}:{}", own.sequence, own.kind)).collect();
+    let marks = body.marks.iter().map(|mark| format!("{}:{}", mark.sequence, mark.offset)).collect();
+    let mut pieces = Vec::new();
+    for piece in body.pieces() {
+        let offsets: Vec<u64> = piece.offsets.iter().collect();
+        again.piece(&piece, &offsets);
+        let offsets = listed(offsets.iter().map(u64::to_string).collect());
+        let range = format!("{}-{}", piece.first_sequence, piece.last_sequence);
+        let (stream, digest) = (hex(&piece.stream), hex(piece.digest));
+        pieces.push(format!("{}:{stream}:{range}:{offsets}:{digest}", piece.behind));
+    }
+    let fields = vec![("own", listed(own)), ("marks", listed(marks)), ("pieces", listed(pieces))];
+    Ok(Decoded { fields, records: vec![], again: again.finish()? })
+}
+
 /// A name is one or it is not: its only class of failure is `name`.
 fn name(bytes: &[u8]) -> Outcome {
     let text = std::str::from_utf8(bytes).map_err(|_| "name".to_owned())?;
@@ -220,6 +254,8 @@ fn decode(vector: &Vector) -> Outcome {
         "store" => store(bytes),
         "sources" => sources(bytes),
         "folded" => folded(bytes),
+        "summary-header" => summary_header(bytes),
+        "summary-body" => summary_body(bytes),
         "name" => return name(bytes),
         other => panic!("what: {other} is not understood"),
     };
@@ -295,5 +331,5 @@ fn vectors() {
     let expected: BTreeSet<_> = seen.keys().map(|(_, expect)| expect.as_str()).collect();
     assert_eq!(expected, classes());
     let good: BTreeSet<_> = seen.keys().filter(|(_, expect)| expect == "ok").map(|(what, _)| what).collect();
-    assert_eq!(good.len(), 9, "each kind of vector has a good one: {good:?}");
+    assert_eq!(good.len(), 11, "each kind of vector has a good one: {good:?}");
 }

@@ -8,6 +8,7 @@ use crate::digest::{KeyedMac, cut, equal, hkdf, sha256};
 use crate::label;
 use crate::random::{RandomBytes, RandomUnavailable};
 use crate::rejected::Rejected;
+use crate::wrap::OneTime;
 
 /// 32 secret bytes. Boxed, so that moving the owner leaves no copy behind; wiped when dropped.
 pub(crate) struct KeyBytes(Box<[u8; 32]>);
@@ -58,7 +59,7 @@ macro_rules! redacted {
 }
 pub(crate) use redacted;
 
-redacted!(KeyBytes, DataKey, BodyKey, HeaderKey, MacKey);
+redacted!(KeyBytes, DataKey, BodyKey, HeaderKey, SummaryKey, MacKey);
 
 /// The random key of one segment. Stored only wrapped by a root key.
 pub struct DataKey(pub(crate) KeyBytes);
@@ -73,13 +74,18 @@ impl DataKey {
         DataKey(key)
     }
 
-    /// The two subkeys of the segment whose complete header is `header`.
+    /// The subkeys of the segment whose complete header is `header`.
     #[must_use]
     pub fn segment_keys(&self, header: &[u8]) -> SegmentKeys {
         let context = sha256(&[header]);
         let body = hkdf(None, self.0.bytes(), &[label::BODY_KEY, &context]);
         let header = hkdf(None, self.0.bytes(), &[label::HEADER_KEY, &context]);
-        SegmentKeys { body: BodyKey(body), header: HeaderKey(KeyedMac::new(header.bytes())) }
+        let summary = hkdf(None, self.0.bytes(), &[label::SUMMARY_KEY, &context]);
+        SegmentKeys {
+            body: BodyKey(body),
+            header: HeaderKey(KeyedMac::new(header.bytes())),
+            summary: SummaryKey(summary),
+        }
     }
 }
 
@@ -88,6 +94,58 @@ impl DataKey {
 pub struct SegmentKeys {
     pub body: BodyKey,
     pub header: HeaderKey,
+    pub summary: SummaryKey,
+}
+
+/// Seals and opens the summaries of one segment, each under a key of its own (JK-15).
+pub struct SummaryKey(KeyBytes);
+
+impl SummaryKey {
+    /// Encrypts `buf` in place and returns its tag. `salt` is 32 fresh random bytes, never used for a second summary;
+    /// `aad` receives the key check and returns every other byte of the file's header (salt and check included).
+    #[must_use]
+    pub fn seal(
+        &self,
+        what: &SummaryOf,
+        salt: &[u8; 32],
+        aad: impl FnOnce(&[u8; 32]) -> Vec<u8>,
+        buf: &mut [u8],
+    ) -> [u8; 16] {
+        let once = OneTime::derive(&self.0, &what.bytes(), salt);
+        let aad = aad(once.check());
+        once.seal(&aad, buf)
+    }
+
+    /// Decrypts `buf` in place. On failure it still holds the ciphertext.
+    ///
+    /// # Errors
+    /// [`Rejected`] if key, salt, check, tag, body or associated data are not the ones that were sealed.
+    pub fn open(
+        &self,
+        what: &SummaryOf,
+        salt: &[u8; 32],
+        check: &[u8; 32],
+        aad: &[u8],
+        buf: &mut [u8],
+        tag: &[u8; 16],
+    ) -> Result<(), Rejected> {
+        OneTime::derive(&self.0, &what.bytes(), salt).open(check, aad, buf, tag).map_err(|_| Rejected)
+    }
+}
+
+/// Which format a summary is of, for its key's derivation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SummaryOf {
+    pub store_id: [u8; 16],
+    pub version: u16,
+    pub suite: u16,
+}
+
+impl SummaryOf {
+    fn bytes(&self) -> Vec<u8> {
+        let (version, suite) = (self.version.to_le_bytes(), self.suite.to_le_bytes());
+        [label::SUMMARY, self.store_id.as_slice(), &version, &suite].concat()
+    }
 }
 
 /// Opens frame bodies. Sealing goes through [`crate::SealOnce`], which takes the key.

@@ -6,6 +6,8 @@ pub(crate) const DATA_KEY: &[u8] = b"sealog data key";
 pub(crate) const BODY_KEY: &[u8] = b"sealog body key v1";
 /// HKDF info of a segment's header key; followed by SHA-256 of the segment header.
 pub(crate) const HEADER_KEY: &[u8] = b"sealog header key v1";
+/// HKDF info of a segment's summary key; followed by SHA-256 of the segment header.
+pub(crate) const SUMMARY_KEY: &[u8] = b"sealog summary key v1";
 /// HKDF info of a one-time wrapping key; followed by what is wrapped.
 pub(crate) const WRAP: &[u8] = b"sealog wrap v1";
 /// HKDF info of the key check beside a wrap; followed by what is wrapped.
@@ -19,6 +21,8 @@ pub(crate) const KEYRING_MAC: &[u8] = b"sealog keyring mac v1";
 pub(crate) const SLOT: &[u8] = b"sealog keyring key";
 /// What the keyring key wraps; followed by store id, keyring version, suite id.
 pub(crate) const ROOT_LIST: &[u8] = b"sealog root keys";
+/// What a summary key seals; followed by store id, format version, suite id.
+pub(crate) const SUMMARY: &[u8] = b"sealog summary";
 
 #[cfg(test)]
 mod tests {
@@ -27,12 +31,15 @@ mod tests {
     // JK-2
     #[test]
     fn no_label_is_a_prefix_of_another() {
-        let infos = [DATA_KEY, BODY_KEY, HEADER_KEY, WRAP, CHECK, MAC, KEYRING_MAC];
+        let infos = [DATA_KEY, BODY_KEY, HEADER_KEY, SUMMARY_KEY, WRAP, CHECK, MAC, KEYRING_MAC];
         for (i, a) in infos.iter().enumerate() {
             for (j, b) in infos.iter().enumerate() {
                 assert!(i == j || !b.starts_with(a), "label {i} is a prefix of label {j}");
             }
         }
-        assert!(!SLOT.starts_with(ROOT_LIST) && !ROOT_LIST.starts_with(SLOT));
+        let whats = [SLOT, ROOT_LIST, SUMMARY];
+        for (i, a) in whats.iter().enumerate() {
+            assert!(whats.iter().enumerate().all(|(j, b)| i == j || !b.starts_with(a)), "label {i}");
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! The byte tables and derivations are normative in `spec/keys.md` (clauses `JK-n`).
 //!
 //! The chain of keys: a [`Secret`] opens a slot of the [`Keyring`]; the keyring holds [`RootKey`]s; a root key wraps
-//! the [`DataKey`] of one segment; the data key gives the segment's [`BodyKey`] and [`HeaderKey`]. Only [`SealOnce`]
+//! the [`DataKey`] of one segment; the data key gives the segment's [`BodyKey`], [`HeaderKey`] and [`SummaryKey`]. Only [`SealOnce`]
 //! seals, so that no (key, nonce) pair can be used twice.
 
 mod aead;
@@ -30,7 +30,7 @@ mod wrap;
 
 pub use digest::{chain, sha256};
 pub use ids::{KeyId, StoreId};
-pub use key::{BodyKey, DataKey, HeaderKey, MacKey, SegmentKeys};
+pub use key::{BodyKey, DataKey, HeaderKey, MacKey, SegmentKeys, SummaryKey, SummaryOf};
 pub use key_file::{KEY_FILE_LENGTH, KeyFile, KeyFileError};
 pub use keyring::{
     ChangeError, Choice, CopyState, KEYRING_BYTES_MAX, Keyring, KeyringError, NewSlot, Outline,

@@ -49,6 +49,40 @@ fn jk_6_jk_7_segment_keys_known_answer() {
     assert_eq!(&body, b"one commit group");
 }
 
+// JK-15
+#[test]
+fn jk_15_summary_key_known_answer() {
+    let key = data_key().segment_keys(&[0x5a; 4096]).summary;
+    let of = SummaryOf { store_id: [3; 16], version: 1, suite: 1 };
+    let mut body = *b"one summary body";
+    let mut check = [0; 32];
+    let tag = key.seal(
+        &of,
+        &[7; 32],
+        |own| {
+            check = *own;
+            b"aad".to_vec()
+        },
+        &mut body,
+    );
+    assert_eq!(check.as_slice(), hex("5942243981a6110b3a823af9e4c2133aa8c2049c9679d1a09a4091ba2b5d9531"));
+    assert_eq!(body.as_slice(), hex("4ddaff0b2d04e2eb341081a8cbda8bff"));
+    assert_eq!(tag.as_slice(), hex("9c4f9277131a7c7171028bbce2bf2817"));
+    let opens = |of: &SummaryOf, salt: u8, check: &[u8; 32], aad: &[u8], tag: &[u8; 16], header: u8| {
+        let key = data_key().segment_keys(&[header; 4096]).summary;
+        let mut buf = body;
+        key.open(of, &[salt; 32], check, aad, &mut buf, tag).map(|()| buf)
+    };
+    assert_eq!(opens(&of, 7, &check, b"aad", &tag, 0x5a).unwrap().as_slice(), b"one summary body");
+    let other = SummaryOf { store_id: [4; 16], ..of };
+    assert_eq!(opens(&other, 7, &check, b"aad", &tag, 0x5a), Err(Rejected));
+    assert_eq!(opens(&of, 8, &check, b"aad", &tag, 0x5a), Err(Rejected));
+    assert_eq!(opens(&of, 7, &[0; 32], b"aad", &tag, 0x5a), Err(Rejected));
+    assert_eq!(opens(&of, 7, &check, b"aae", &tag, 0x5a), Err(Rejected));
+    assert_eq!(opens(&of, 7, &check, b"aad", &[0; 16], 0x5a), Err(Rejected));
+    assert_eq!(opens(&of, 7, &check, b"aad", &tag, 0x5b), Err(Rejected));
+}
+
 #[test]
 fn jk_10_header_tag_known_answer() {
     let key = data_key().segment_keys(&[0x5a; 4096]).header;

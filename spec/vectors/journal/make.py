@@ -422,6 +422,82 @@ def compacted():
     folded("count", "short", "JF-14 more streams than the bytes can hold", pad(varint(4) + stream(A, 5, 5, b"x")))
 
 
+# --- summaries (section 11) ------------------------------------------------------------------------------------------
+
+
+def summary_header(first=5, last=5, generation=0, end=None, digest=1, length=640, version=1, suite=1, size=256, patch=None):
+    head = b"SEALOGIX" + le(2, version) + le(2, size) + le(2, suite) + bytes(2) + STORE_ID + le(8, first) + le(8, last) + le(8, generation)
+    head += (end or end_record(segment=5)) + le(4, digest) + le(4, length) + bytes(range(32)) + bytes(range(32, 64)) + bytes(range(64, 80))
+    head += bytes(44)
+    if patch:
+        head = change(head, *patch)
+    return head + crc(head)
+
+
+def piece(behind=0, stream=A, first=0, span=4, records=5, event=4, flags=1, epoch=2, time=10, logical=900, stored=700, offsets=(5, 3), digest=b"digest"):
+    numbers = varint(first) + varint(span) + varint(records) + varint(event) + bytes([flags]) + varint(epoch) + zigzag(time) + varint(logical)
+    numbers += varint(stored) + varint(len(offsets)) + b"".join(varint(step) for step in offsets)
+    return varint(behind) + stream + numbers + varint(len(digest)) + digest
+
+
+def own(sequence=20, kind=1, epoch=2, time=-3, body=None):
+    body = varint(1) + A if body is None else body
+    return varint(sequence) + varint(kind) + varint(epoch) + zigzag(time) + varint(len(body)) + body
+
+
+def summary_body(owns=(), marks=(), pieces=(), smallest=100, base=BASE):
+    out = varint(smallest) + varint(base) + varint(len(owns)) + b"".join(owns) + varint(len(marks))
+    out += b"".join(varint(sequence) + varint(step) for sequence, step in marks)
+    return pad(out + varint(len(pieces)) + b"".join(pieces))
+
+
+def summaries():
+    def header(name, expect, comment, data, **extra):
+        vector(f"summary-header-{name}", expect, "summary-header", comment, data, **extra)
+
+    header("log", "ok", "JF-20 of a log segment", summary_header(), fields="first=5 last=5 generation=0 digest_version=1 body_length=640 end=5")
+    header("compacted", "ok", "JF-20 of a compacted segment", summary_header(3, 9, 2, end_record(segment=3)), fields="first=3 last=9 generation=2 end=3")
+    header("short", "short", "JF-20 a byte less", summary_header()[:-1])
+    header("crc", "crc", "JF-20 a flipped bit", change(summary_header(), 130, b"\xff"))
+    header("magic", "magic", "JF-20 another magic", summary_header(patch=(7, b"Y")))
+    header("newer", "newer", "JF-20 a newer version", summary_header(version=2))
+    header("suite", "unsupported", "JF-20 another suite", summary_header(suite=2))
+    header("zeros-14", "not-zero", "JF-20 bytes that must be zero", summary_header(patch=(14, b"\1")))
+    header("zeros-251", "not-zero", "JF-20 bytes that must be zero", summary_header(patch=(251, b"\1")))
+    header("length", "out-of-range", "JF-20 another header length", summary_header(size=512))
+    header("range", "out-of-range", "JF-20 a range that is turned", summary_header(9, 3, 2))
+    header("generation", "mismatch", "JF-20 a range of generation 0", summary_header(3, 9, 0))
+    header("no-end", "out-of-range", "JF-20 no end", summary_header(end=bytes(64)))
+    header("body-odd", "out-of-range", "JF-20 a body that is not a multiple of 64", summary_header(length=65))
+    header("body-none", "out-of-range", "JF-20 no body", summary_header(length=0))
+    header("body-long", "too-long", "JF-20 a body above the limit", summary_header(length=(16 << 20) + 64))
+
+    def body(name, expect, comment, data, **extra):
+        vector(f"summary-body-{name}", expect, "summary-body", comment, data, **extra)
+
+    good = summary_body([own()], [(0, 5), (7, 2048)], [piece(), piece(1, B, 30, 0, 1, 0, 0, digest=b"")])
+    shown = f"pieces=0:{A.hex()}:100-104:8352,8448:{b'digest'.hex()},1:{B.hex()}:130-130:8352,8448:"
+    body("good", "ok", "JF-22 one of each", good, fields=f"own=120:1 marks=100:8352,107:73888 {shown}")
+    body("empty", "ok", "JF-22 nothing", summary_body(), fields="own=- marks=- pieces=-")
+    body("unaligned", "out-of-range", "JF-22 not a multiple of 64", good[:-1])
+    body("trailing", "trailing", "JF-22 more zeros than the padding", good + bytes(64))
+    body("padding", "not-zero", "JF-22 padding that is not zero", change(good, len(good) - 1, b"\1"))
+    body("smallest", "out-of-range", "JF-22 sequence 0", summary_body(smallest=0))
+    body("own-kind", "out-of-range", "JF-22 an own record of another kind", summary_body([own(kind=64)]))
+    body("own-body", "short", "JF-22 a forget record that names more than it holds", summary_body([own(body=varint(2) + A)]))
+    body("own-order", "out-of-range", "JF-22 own records that do not ascend", summary_body([own(), own()]))
+    body("own-count", "short", "JF-22 more own records than the bytes can hold", pad(varint(100) + varint(BASE) + varint(300)))
+    body("marks-order", "out-of-range", "JF-22 a mark twice", summary_body(marks=[(0, 5), (7, 0)]))
+    body("place", "out-of-range", "JF-22 a piece behind more own records than there are", summary_body([own()], pieces=[piece(2)]))
+    body("records", "out-of-range", "JF-22 more records than sequences", summary_body(pieces=[piece(records=6)]))
+    body("flags", "not-zero", "JF-22 an unknown bit", summary_body(pieces=[piece(flags=2)]))
+    body("no-frame", "out-of-range", "JF-22 a piece in no frame", summary_body(pieces=[piece(offsets=())]))
+    body("frame-twice", "out-of-range", "JF-22 a frame twice", summary_body(pieces=[piece(offsets=(5, 0))]))
+    body("digest", "too-long", "JF-22 a digest above the limit", summary_body(pieces=[piece(digest=bytes(1025))]))
+    body("time", "out-of-range", "JF-22 a time before the epoch", summary_body(pieces=[piece(time=-BASE - 1)]))
+    body("pieces", "short", "JF-22 more pieces than the bytes can hold", pad(varint(100) + varint(BASE) + varint(0) + varint(0) + varint(3) + piece()))
+
+
 # --- names (section 2) -----------------------------------------------------------------------------------------------
 
 
@@ -441,7 +517,7 @@ def names():
     put("other", "name", "section 2: the prepared segment is not published", "next")
 
 
-for part in (stores, heads, ends, segments, frames, groups, compacted, names):
+for part in (stores, heads, ends, segments, frames, groups, compacted, summaries, names):
     part()
 stale = {path.stem for path in HERE.glob("*.txt")} - written
 assert not stale, f"vectors that nothing writes any more: {stale}"
