@@ -210,12 +210,14 @@ impl Engine {
     /// ended. Returns whether all did. May be called again, and from several places. The store stays open, so
     /// that subscribers still receive the last events.
     pub async fn shutdown(&self) -> bool {
-        let stops: Vec<Arc<Stop>> = {
+        let mut stops: Vec<(ExecutionId, Arc<Stop>)> = {
             let mut state = self.inner.state();
             state.stopping = true;
-            state.active.values().cloned().collect()
+            state.active.iter().map(|(id, stop)| (*id, Arc::clone(stop))).collect()
         };
-        for stop in stops {
+        // In an order that does not depend on the map's.
+        stops.sort_unstable_by_key(|(id, _)| *id);
+        for (_, stop) in stops {
             stop.fire(StopCause::Cancelled);
         }
         self.inner.tasks.close();

@@ -40,7 +40,18 @@ pub struct JournalStore {
 pub(crate) struct Shared {
     pub(crate) journal: Journal,
     clock: Arc<dyn Clock>,
+    blocking: Blocking,
     state: Mutex<State>,
+}
+
+/// Where the journal's blocking calls run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocking {
+    /// On the runtime's threads for such calls.
+    Threads,
+    /// In the task that needs them: a store whose journal has no threads is to do everything in one order.
+    #[cfg(any(test, feature = "testing"))]
+    InPlace,
 }
 
 struct State {
@@ -98,6 +109,21 @@ impl Shared {
         match state.over {
             Some(StoreError::Closed) => Err(StoreError::Closed),
             Some(_) | None => Ok(state),
+        }
+    }
+
+    /// Runs a call of the journal that blocks.
+    ///
+    /// # Errors
+    /// The call panicked, or the runtime is being shut down.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match self.blocking {
+            Blocking::Threads => tokio::task::spawn_blocking(call).await.map_err(|_| StoreError::Failed),
+            #[cfg(any(test, feature = "testing"))]
+            Blocking::InPlace => Ok(call()),
         }
     }
 
@@ -262,9 +288,11 @@ impl Shared {
     pub(crate) fn end(&self, error: StoreError) {
         let mut state = self.lock();
         state.over.get_or_insert(error);
-        for live in state.records.values().filter_map(|record| record.live.as_ref()) {
-            live.changed.send_replace(());
-        }
+        let mut live: Vec<(&ExecutionId, &Live)> =
+            state.records.iter().filter_map(|(id, record)| Some((id, record.live.as_deref()?))).collect();
+        // Those who wait are woken in an order that does not depend on the map's.
+        live.sort_unstable_by_key(|(id, _)| **id);
+        live.iter().for_each(|(_, live)| drop(live.changed.send_replace(())));
     }
 }
 
@@ -356,10 +384,8 @@ impl EventStore for JournalStore {
             }
             shared.end(StoreError::Closed);
             let journal = shared.journal.clone();
-            let closed = tokio::task::spawn_blocking(move || journal.close()).await;
-            closed
-                .map_err(|_| StoreError::Failed)?
-                .map_err(|error| failed("the journal did not close", &error))
+            let closed = shared.blocking(move || journal.close()).await?;
+            closed.map_err(|error| failed("the journal did not close", &error))
         }))
     }
 }

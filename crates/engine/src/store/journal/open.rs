@@ -18,7 +18,7 @@ use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_M
 use super::error::failed;
 use super::live::Recent;
 use super::records::Text;
-use super::{JournalStore, Record, Shared, State, records};
+use super::{Blocking, JournalStore, Record, Shared, State, records};
 use crate::StoreError;
 use crate::store::StoreLimits;
 use crate::store::ledger::{Kept, Ledger};
@@ -66,17 +66,40 @@ impl JournalStore {
     pub fn open(config: &Config, limits: StoreLimits) -> Result<(JournalStore, Opened), OpenError> {
         let mut rebuild = Rebuild::default();
         let (journal, recovery) = Journal::open(config, &mut rebuild)?;
-        let (store, opened) = start(config, limits, journal, recovery, rebuild, |_, ticket| ticket.wait())?;
+        let wait = |_: &Journal, ticket: Ticket| ticket.wait();
+        let (store, opened) = start(config, limits, journal, Blocking::Threads, recovery, rebuild, wait)?;
         // Not before the waits above: from here on this task alone is woken.
-        let dispatcher = store.shared.journal.dispatcher();
-        let shared = Arc::downgrade(&store.shared);
-        tokio::spawn(async move {
+        tokio::spawn(store.dispatch());
+        Ok((store, opened))
+    }
+
+    /// What the journal's tickets need running, until the journal ends; tells the store then.
+    fn dispatch(&self) -> impl Future<Output = ()> + Send + use<> {
+        let dispatcher = self.shared.journal.dispatcher();
+        let shared = Arc::downgrade(&self.shared);
+        async move {
             dispatcher.await;
             if let Some(shared) = shared.upgrade() {
                 shared.end(StoreError::Failed);
             }
-        });
-        Ok((store, opened))
+        }
+    }
+
+    /// As [`JournalStore::open_manual`], and keeps what the tickets need running on the current tokio runtime.
+    ///
+    /// # Errors
+    /// As [`JournalStore::open`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn open_turned(
+        config: &Config,
+        limits: StoreLimits,
+    ) -> Result<(JournalStore, Journal, Opened), OpenError> {
+        let (store, journal, opened) = JournalStore::open_manual(config, limits)?;
+        tokio::spawn(store.dispatch());
+        Ok((store, journal, opened))
     }
 
     /// As [`JournalStore::open`] without threads and tasks: the owner of the returned journal turns it.
@@ -96,7 +119,8 @@ impl JournalStore {
             }
             journal.turn();
         };
-        let (store, opened) = start(config, limits, journal.clone(), recovery, rebuild, turn)?;
+        let (store, opened) =
+            start(config, limits, journal.clone(), Blocking::InPlace, recovery, rebuild, turn)?;
         Ok((store, journal, opened))
     }
 }
@@ -105,6 +129,7 @@ fn start(
     config: &Config,
     limits: StoreLimits,
     journal: Journal,
+    blocking: Blocking,
     recovery: RecoveryReport,
     rebuild: Rebuild,
     wait: impl Fn(&Journal, Ticket) -> Result<(), JournalError>,
@@ -132,7 +157,8 @@ fn start(
         state.records.insert(id, Record { status, last_sequence: kept.sequence, live: None });
     }
     let clock = Arc::clone(&config.clock);
-    let store = JournalStore { shared: Arc::new(Shared { journal, clock, state: Mutex::new(state) }) };
+    let store =
+        JournalStore { shared: Arc::new(Shared { journal, clock, blocking, state: Mutex::new(state) }) };
     Ok((store, Opened { recovery, interrupted }))
 }
 

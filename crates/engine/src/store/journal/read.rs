@@ -75,8 +75,7 @@ impl Shared {
             brief
         };
         let journal = self.journal.clone();
-        let read = tokio::task::spawn_blocking(move || open::fold(&journal, id, brief.created_at));
-        let fold = read.await.map_err(|_| StoreError::Failed)??;
+        let fold = self.blocking(move || open::fold(&journal, id, brief.created_at)).await??;
         if fold.last_sequence() != brief.last_sequence {
             tracing::error!("an execution's events are not all in the journal");
             return Err(StoreError::Failed);

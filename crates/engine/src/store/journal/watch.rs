@@ -10,14 +10,15 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::error::failed;
-use super::{Shared, records};
+use super::{Blocking, Shared, records};
 use crate::store::render::render;
 use crate::store::{StoreError, StoredEvent, Watch};
 
 /// Text read ahead from the journal, in bytes; at least one event.
 const AHEAD_BYTES_MAX: usize = 256 << 10;
 
-type Batch = Result<(StreamReader, VecDeque<Arc<StoredEvent>>), StoreError>;
+type Read = (StreamReader, VecDeque<Arc<StoredEvent>>);
+type Batch = Result<Read, StoreError>;
 
 /// A place in one execution's stream. Pins the execution.
 pub(crate) struct JournalWatch {
@@ -99,12 +100,21 @@ impl JournalWatch {
     async fn read(&mut self) -> Result<(), StoreError> {
         if let Some(reader) = self.reader.take() {
             let (id, after) = (self.id, self.after);
-            self.reading = Some(tokio::task::spawn_blocking(move || read(reader, id, after)));
+            match self.shared.blocking {
+                Blocking::Threads => {
+                    self.reading = Some(tokio::task::spawn_blocking(move || read(reader, id, after)));
+                }
+                #[cfg(any(test, feature = "testing"))]
+                Blocking::InPlace => return self.take(read(reader, id, after)?),
+            }
         }
         let Some(reading) = &mut self.reading else { return Ok(()) };
         let batch = reading.await;
         self.reading = None;
-        let (reader, events) = batch.map_err(|_| StoreError::Failed)??;
+        self.take(batch.map_err(|_| StoreError::Failed)??)
+    }
+
+    fn take(&mut self, (reader, events): Read) -> Result<(), StoreError> {
         if events.is_empty() && self.after == self.reader_after {
             // The event is durable, so a new reader must find it: looking again would never end.
             tracing::error!("a durable event is not in the journal");
