@@ -292,7 +292,9 @@ impl Shared {
             state.records.iter().filter_map(|(id, record)| Some((id, record.live.as_deref()?))).collect();
         // Those who wait are woken in an order that does not depend on the map's.
         live.sort_unstable_by_key(|(id, _)| **id);
-        live.iter().for_each(|(_, live)| drop(live.changed.send_replace(())));
+        for (_, live) in live {
+            live.changed.send_replace(());
+        }
     }
 }
 
