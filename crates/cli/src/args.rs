@@ -29,7 +29,7 @@ pub enum Verb {
     Serve(Serve),
     /// Submit one text, print the answer as it streams, exit with the outcome
     Run(Run),
-    /// See the whole promise in a minute: stream, kill -9, restart, replay
+    /// See the whole promise in a few seconds: stream, kill -9, restart, replay
     Demo(Demo),
     /// Create, look at, check and replay a journal
     #[command(subcommand)]
@@ -109,7 +109,8 @@ pub struct Run {
     /// The node to ask [default: http://127.0.0.1:4320]
     #[arg(long, value_name = "URL", conflicts_with = "data_dir")]
     pub url: Option<String>,
-    /// Run in this process on the journal in DIR instead of asking a node
+    /// Run in this process on the journal in DIR instead of asking a node. Only then the flags about journals
+    /// and keys below are taken
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Providers and limits (TOML); only with --data-dir
@@ -118,7 +119,7 @@ pub struct Run {
     /// The same key and request return the same execution
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
-    /// What the model must be able to do
+    /// What the model must be able to do; `GET /v1/providers` lists what the node's models can
     #[arg(long, value_name = "NAME", default_value = "text-generation")]
     pub ability: String,
     /// The request's `extensions`, a JSON object
@@ -163,6 +164,9 @@ pub struct Inspect {
     /// The journal's directory
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
+    /// List every execution with its id and status
+    #[arg(long)]
+    pub executions: bool,
     /// List every frame
     #[arg(long)]
     pub frames: bool,
@@ -191,7 +195,7 @@ pub struct Replay {
     /// The journal's directory
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// The execution's id; one that no execution can have is not found either (exit code 4)
+    /// The execution's id, as `journal inspect DIR --executions` lists it
     #[arg(value_name = "EXECUTION_ID")]
     pub execution: String,
     /// How to print the events [default: sse, with --json jsonl]

@@ -32,6 +32,25 @@ pub struct NodeConfig {
     pub providers: Registry,
     /// No provider is configured: the mock answers.
     pub mock_only: bool,
+    /// Provider keys that are not where the file says. They are read at each call, so that is no refusal.
+    pub absent_keys: Vec<AbsentKey>,
+}
+
+/// A member that names a place without a key.
+#[derive(Debug, PartialEq)]
+pub struct AbsentKey {
+    pub line: usize,
+    member: &'static str,
+}
+
+impl AbsentKey {
+    /// Never the name itself: somebody may have put the key there.
+    pub fn words(&self) -> String {
+        let AbsentKey { line, member } = self;
+        let what =
+            if *member == "api_key_env" { "variable that is not set" } else { "file that is not there" };
+        format!("configuration, line {line}: providers.{member} names a {what}; requests fail until it is")
+    }
 }
 
 impl NodeConfig {
@@ -43,7 +62,7 @@ impl NodeConfig {
         let mut providers = Registry::new();
         let registered = providers.register(Arc::new(MockProvider::default()));
         registered.map_err(|error| Failure::usage("config", error.to_string()))?;
-        Ok(NodeConfig { max_active_executions: None, providers, mock_only: true })
+        Ok(NodeConfig { max_active_executions: None, providers, mock_only: true, absent_keys: Vec::new() })
     }
 
     /// Reads `path`, or stands in for it.
@@ -61,12 +80,13 @@ impl NodeConfig {
         let text = String::from_utf8(content.bytes).map_err(|_| unreadable("is not UTF-8 text"))?;
         parse(&text).map_err(|refused| {
             let Refused { at, key, why } = refused;
-            let line = at.map(|at| text[..at].matches('\n').count() + 1);
+            let line = at.map(|at| line_of(&text, at));
             let mut what = shown(path);
             what += &line.map(|line| format!(":{line}")).unwrap_or_default();
             what += &key.map(|key| format!(": {key}")).unwrap_or_default();
-            Failure::usage("config", format!("{what}: {why}"))
-                .next("correct the file; the operator guide lists every member")
+            Failure::usage("config", format!("{what}: {why}")).next(
+                "correct the file; docs/interface.md lists every member, docs/operator.md has an example",
+            )
         })
     }
 }
@@ -132,10 +152,14 @@ fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
     })?;
     let mut max_active_executions = None;
     let mut providers = None;
+    let mut absent_keys = Vec::new();
     for (key, value) in document.get_ref() {
         match key.get_ref().as_ref() {
             "max_active_executions" => max_active_executions = Some(active_executions(key.span(), value)?),
-            "providers" => providers = Some(registry(key.span(), value)?),
+            "providers" => {
+                providers = Some(registry(key.span(), value)?);
+                absent_keys = absent_keys_of(text, value);
+            }
             other => return Err(Refused::new(key.span(), other, UNSUPPORTED)),
         }
     }
@@ -146,7 +170,27 @@ fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
         Some(providers) => providers,
         None => without()?.providers,
     };
-    Ok(NodeConfig { max_active_executions, providers, mock_only })
+    Ok(NodeConfig { max_active_executions, providers, mock_only, absent_keys })
+}
+
+/// Of providers that were accepted.
+fn absent_keys_of(text: &str, providers: &Spanned<DeValue<'_>>) -> Vec<AbsentKey> {
+    let tables = providers.get_ref().as_array().into_iter().flat_map(|list| list.iter());
+    let members = tables.filter_map(|entry| entry.get_ref().as_table()).flat_map(|table| table.iter());
+    let absent = members.filter_map(|(key, value)| {
+        let place = value.get_ref().as_str()?;
+        let (member, is_there) = match key.get_ref().as_ref() {
+            "api_key_env" => ("api_key_env", std::env::var_os(place).is_some()),
+            "api_key_file" => ("api_key_file", rustix::fs::stat(place).is_ok()),
+            _ => return None,
+        };
+        (!is_there).then(|| AbsentKey { line: line_of(text, key.span().start), member })
+    });
+    absent.collect()
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
 }
 
 fn active_executions(

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use sealog_disk::{DiskError, ErrorKind};
+use sealog_events::Timestamp;
 use sealog_journal::{JournalError, Place};
 use serde::Serialize;
 
@@ -76,7 +77,7 @@ impl Failure {
             _ => None,
         };
         let what = match &error {
-            JournalError::Locked { holder: Some(holder) } => format!("{error} ({holder})"),
+            JournalError::Locked { holder: Some(holder) } => format!("{error} ({})", holder_text(holder)),
             JournalError::Corrupt { place, row, what } => format!("{what} ({place}, row {row})"),
             JournalError::CorruptFile { file, what } => format!("{file}: {what}"),
             JournalError::Disk(disk) if disk.kind == ErrorKind::NotFound => "there is no journal here".into(),
@@ -156,7 +157,20 @@ impl PlaceBody {
     }
 }
 
+/// The note in `LOCK` as people read it: the time of its start as a date.
+fn holder_text(note: &str) -> String {
+    let since = note.rsplit_once("started ").and_then(|(before, rest)| {
+        let started_ms = rest.strip_suffix(" ms")?.parse().ok()?;
+        Some(format!("{before}started {}", Timestamp(started_ms)))
+    });
+    since.unwrap_or_else(|| note.to_owned())
+}
+
 fn disk_text(error: &DiskError) -> String {
+    // What is wrong with a directory is in the detail; the call that noticed it tells nobody anything.
+    if let (ErrorKind::Unsafe, Some(detail)) = (error.kind, error.detail) {
+        return detail.to_owned();
+    }
     let mut text = error.to_string();
     if let Some(detail) = error.detail {
         let _ = write!(text, ": {detail}");
@@ -174,10 +188,18 @@ fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
             "nothing was created: an empty directory must not become a new journal beside the old key",
             format!("mount or restore the volume that belongs at {dir}, then run the same command again"),
         ),
-        Exit::NoJournal => (NOTHING_CHANGED, format!("sealog journal init {dir}")),
+        Exit::NoJournal => (
+            NOTHING_CHANGED,
+            format!(
+                "check the path, and that its volume is mounted; only for a new journal: sealog journal init {dir}"
+            ),
+        ),
         Exit::Locked => (
             "the other process keeps the journal; nothing was changed",
-            format!("stop the node that uses it, or look without stopping it: sealog journal inspect {dir}"),
+            format!(
+                "stop that process, or go on beside it: `sealog run` without --data-dir asks a node, and \
+                 this looks: sealog journal inspect {dir}"
+            ),
         ),
         Exit::WrongKey => (
             "the journal is as it was; only the key did not fit",
@@ -193,7 +215,9 @@ fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
             "free space, descriptors or memory, check the disk, then run the same command again".into(),
         ),
         Exit::Failed if code == "unsafe_directory" => {
-            (NOTHING_CHANGED, format!("a directory of your own, on a local disk: chmod 700 {dir}"))
+            let next =
+                "name a directory of your own, on a local disk and no link; if this is the journal's own";
+            (NOTHING_CHANGED, format!("{next}: chmod 700 {dir}"))
         }
         Exit::Failed if code == "already_exists" => {
             ("the journal that is there was not touched", format!("sealog journal inspect {dir}"))
@@ -245,6 +269,24 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&failure.json()).unwrap();
         assert_eq!(json["error"]["place"]["offset"], 8288);
         assert_eq!(json["error"]["place"]["row"], 8);
+    }
+
+    #[test]
+    fn a_lock_says_since_when_and_a_foreign_note_stands_as_it_is() {
+        let holder = Some("pid 7, started 1767225600000 ms".to_owned());
+        let failure = Failure::journal(JournalError::Locked { holder }, Path::new("d"));
+        assert!(failure.what.ends_with("(pid 7, started 2026-01-01T00:00:00.000Z)"), "{}", failure.what);
+        for note in ["pid 7", "started  ms", "started x ms"] {
+            assert_eq!(holder_text(note), note);
+        }
+    }
+
+    #[test]
+    fn an_unsafe_directory_says_what_is_wrong_with_it() {
+        let mut error = DiskError::new(sealog_disk::Operation::Open, ErrorKind::Unsafe, None);
+        error.detail = Some("a link, or not a directory");
+        let failure = Failure::directory(error, Path::new("d"));
+        assert_eq!(failure.what, "a link, or not a directory");
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Given {
                 if takes_passphrase && prompt::possible() {
                     return Ok(vec![prompt::passphrase()?]);
                 }
-                Err(no_key(path.as_deref()))
+                Err(no_key(path.as_deref(), takes_passphrase))
             }
         }
     }
@@ -189,12 +189,13 @@ fn no_such_key_file(path: &Path) -> Failure {
         .next("name the key file that this journal was made with")
 }
 
-fn no_key(looked_at: Option<&Path>) -> Failure {
+fn no_key(looked_at: Option<&Path>, takes_passphrase: bool) -> Failure {
     let what = match looked_at {
         Some(path) => format!("no key was given, and there is none at {}", shown(path)),
         None => "no key was given, and neither XDG_CONFIG_HOME nor HOME says where one would be".into(),
     };
-    Failure::usage("no_key", what).next("run the same command with --key-file FILE")
+    let flags = if takes_passphrase { "--passphrase-file FILE or --prompt" } else { "--key-file FILE" };
+    Failure::usage("no_key", what).next(format!("run the same command with {flags}"))
 }
 
 #[cfg(test)]

@@ -44,6 +44,9 @@ impl Node {
         if config.mock_only {
             render.note("no provider is configured: the mock provider answers");
         }
+        for absent in &config.absent_keys {
+            render.note(&absent.words());
+        }
         let defaults = EngineOptions::default();
         let active = config.max_active_executions.unwrap_or(defaults.max_active_executions);
         let options = EngineOptions {

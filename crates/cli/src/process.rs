@@ -54,10 +54,9 @@ pub fn command_line() -> Result<Cli, Exit> {
             Err(Exit::Success)
         }
         _ if json => {
-            // Only the first line: the rest repeats the usage.
-            let text = error.to_string();
-            let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            Render { json }.failure(&Failure::usage("usage", what).next("sealog help"));
+            let what = without_usage(&error.to_string());
+            Render { json }
+                .failure(&Failure::usage("usage", what).next("sealog help, or the verb with --help"));
             Err(Exit::Usage)
         }
         _ => {
@@ -65,6 +64,14 @@ pub fn command_line() -> Result<Cli, Exit> {
             Err(Exit::Usage)
         }
     }
+}
+
+/// What is wrong on one line: the usage that follows it says nothing about this call.
+fn without_usage(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let what =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    what.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Lets this process open as many files as the system allows it: every connection is one.
@@ -100,4 +107,26 @@ pub fn start_logging(json: bool) -> Result<(), Failure> {
     started.map_err(|error| {
         Failure::new(Exit::Failed, "internal", "logging could not be started").because(error)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_keeps_what_is_missing_and_what_would_be_right() {
+        for (arguments, what) in [
+            (
+                &["sealog", "journal", "verify"][..],
+                "the following required arguments were not provided: <DIR>",
+            ),
+            (
+                &["sealog", "journal", "replay", "d", "e", "--format", "pretty"][..],
+                "invalid value 'pretty' for '--format <FORMAT>' [possible values: sse, jsonl, text, snapshot]",
+            ),
+        ] {
+            let error = Cli::try_parse_from(arguments).unwrap_err();
+            assert_eq!(without_usage(&error.to_string()), what);
+        }
+    }
 }

@@ -321,7 +321,8 @@ pub fn damaged(audit: &Audit, findings: &[Finding], dir: &Path) -> Failure {
     let failure = Failure::new(Exit::Damaged, "damaged", what)
         .safe("no byte on disk was changed; everything that still reads can be exported")
         .next(format!(
-            "copy {0} somewhere safe, then export what reads: sealog journal replay {0} EXECUTION_ID",
+            "copy {0} somewhere safe, then export what reads: sealog journal inspect {0} --executions lists the \
+             ids, sealog journal replay {0} EXECUTION_ID exports one",
             shown(dir)
         ));
     Failure { place, ..failure }

@@ -44,10 +44,31 @@ struct Part<'a> {
 }
 
 pub fn run(args: &Run, render: Render) -> Result<Exit> {
+    if args.data_dir.is_none() {
+        only_asks(args)?;
+    }
     let body = request(args)?;
     match &args.data_dir {
         Some(dir) => in_process(args, dir, &body, render),
         None => runtime()?.block_on(at_node(args, &body, render)),
+    }
+}
+
+/// Without `--data-dir` no journal is opened: a flag about one would count for nothing.
+fn only_asks(args: &Run) -> Result<()> {
+    let given = [
+        ("--no-create", args.expect.no_create),
+        ("--store-id", args.expect.store_id.is_some()),
+        ("--allow-network-fs", args.place.allow_network_fs),
+        ("--key-file", args.key.key_file.is_some()),
+        ("--key-fd", args.key.key_fd.is_some()),
+        ("--passphrase-file", args.key.passphrase_file.is_some()),
+        ("--prompt", args.key.prompt),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::usage("usage", format!("{flag} counts only with --data-dir"))
+            .next("leave it out to ask a node, or add --data-dir DIR to run in this process")),
     }
 }
 
@@ -59,7 +80,10 @@ fn request(args: &Run) -> Result<String> {
     } else {
         &args.text
     };
-    let bad = || Failure::usage("bad_extensions", "--extensions is not a JSON object");
+    let bad = || {
+        Failure::usage("bad_extensions", "--extensions is not a JSON object")
+            .next("a JSON object in quotes, as in: --extensions '{\"mock\":{\"chunks\":5}}'")
+    };
     let extensions: Option<&RawValue> = match args.extensions.as_deref() {
         None => None,
         Some(json) if json.trim_start().starts_with('{') => {
@@ -196,7 +220,10 @@ fn not_submitted(error: ClientError, has_key: bool) -> Failure {
             .next("run the same command again with the same --idempotency-key"),
         _ => Failure::new(Exit::OutcomeUnknown, "answer_lost", what)
             .safe("whether the node started it is not known, and without a key it cannot be asked")
-            .next("look at the node's executions before running it again; use --idempotency-key"),
+            .next(
+                "see whether it is there before running it again: sealog journal inspect DIR --executions; \
+                 next time use --idempotency-key",
+            ),
     };
     failure.because(error)
 }

@@ -116,6 +116,28 @@ fn a_configuration_is_refused_by_file_line_and_key_but_never_by_value() {
 }
 
 #[test]
+fn a_provider_key_that_is_not_there_is_said_at_the_start_but_never_its_name() {
+    let bench = Bench::new();
+    let chat = |id: &str, key: &str| {
+        format!(
+            "[[providers]]\ntype = \"openai-chat\"\nid = \"{id}\"\nmodel = \"m\"\nbase_url = \"https://h/v1\"\n{key}\n"
+        )
+    };
+    let file = bench.text("hunter2.key");
+    let text = chat("a", "api_key_env = \"HUNTER2\"")
+        + &chat("b", "api_key_env = \"XDG_STATE_HOME\"")
+        + &chat("c", &format!("api_key_file = \"{file}\""));
+    bench.write("sealog.toml", text.as_bytes(), 0o644);
+    let notes = |bench: &Bench| bench.node(&["--config", "sealog.toml"]).stop().1;
+    let said = notes(&bench);
+    assert!(said.contains("line 6: providers.api_key_env names a variable that is not set"), "{said}");
+    assert!(said.contains("line 18: providers.api_key_file names a file that is not there"), "{said}");
+    assert!(!said.to_ascii_lowercase().contains("hunter2") && !said.contains("line 12"), "{said}");
+    bench.write("hunter2.key", b"k", 0o600);
+    assert!(!notes(&bench).contains("line 18"));
+}
+
+#[test]
 fn the_configured_limit_and_providers_count() {
     let bench = Bench::new();
     let text =

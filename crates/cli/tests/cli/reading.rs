@@ -104,6 +104,28 @@ fn read_only_verbs_write_nothing_at_all() {
 }
 
 #[test]
+fn a_lost_id_is_found_again() {
+    let bench = Bench::new();
+    let first = bench.finished();
+    let second = bench.run(&["run", "hi", "--data-dir", "data", "--key-file", "key"]).expect(0);
+    let second = id_in(second.stderr.split("sealog: execution ").nth(1).unwrap());
+    let arguments = ["journal", "inspect", "data", "--executions", "--key-file", "key", "--json"];
+    let json = bench.run(&arguments).expect(0).json();
+    let list = json["execution_list"].as_array().unwrap();
+    let ids: Vec<&str> = list.iter().map(|one| one["execution_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [&first, &second]);
+    assert!(list.iter().all(|one| one["status"] == "succeeded" && one["last_sequence"] == 7), "{list:?}");
+    let text = bench.run(&arguments[..arguments.len() - 1]).expect(0).stdout;
+    let at = |id: &str| text.find(&format!("\nexecution {id}: succeeded, created ")).unwrap();
+    assert!(at(&first) < at(&second), "{text}");
+    let unknown = bench.run(&["journal", "replay", "data", "nonsense", "--key-file", "key"]).expect(4);
+    assert!(unknown.stderr.contains("sealog journal inspect data --executions"), "{}", unknown.stderr);
+    // Nobody asked: no list.
+    let json = bench.run(&["journal", "inspect", "data", "--key-file", "key", "--json"]).expect(0).json();
+    assert!(json.get("execution_list").is_none());
+}
+
+#[test]
 fn inspect_shows_places_and_no_content() {
     let bench = Bench::new();
     let id = bench.finished();

@@ -117,6 +117,25 @@ fn an_interrupt_cancels_and_is_22() {
 }
 
 #[test]
+fn a_flag_about_a_journal_is_refused_where_none_is_opened() {
+    let bench = Bench::new();
+    let id = "0123456789abcdef0123456789abcdef";
+    for flags in [
+        &["--no-create"][..],
+        &["--store-id", id],
+        &["--allow-network-fs"],
+        &["--key-file", "key"],
+        &["--key-fd", "3"],
+        &["--passphrase-file", "words"],
+        &["--prompt"],
+    ] {
+        let ran = bench.run(&[&["run", "hi", "--url", "http://127.0.0.1:1"], flags].concat()).expect(2);
+        assert_eq!(ran.word(), "usage");
+        assert!(ran.stderr.contains(&format!("{} counts only with --data-dir", flags[0])), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn without_a_node_it_is_75() {
     let bench = Bench::new();
     // A port that was free a moment ago, and nobody listens on it.

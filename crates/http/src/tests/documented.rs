@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use axum::body::Body;
 use http::Request;
+use sealog_events::{Phase, RecordKind};
 
 use super::node::{Node, Setup};
 use crate::{Method, ROUTES};
@@ -68,6 +69,17 @@ fn every_route_is_documented_and_every_documented_route_exists() {
         ROUTES.iter().map(|route| (method_text(route.method).to_owned(), route.path.to_owned())).collect();
     assert_eq!(DOCUMENTED.keys().cloned().collect::<BTreeSet<_>>(), routed);
     assert!(DOCUMENTED.values().all(|statuses| !statuses.is_empty()));
+}
+
+#[test]
+fn every_event_type_and_closed_set_of_events_is_documented() {
+    let schema = SPEC.split("\n    Event:\n").nth(1).unwrap().split("\n    Joined:\n").next().unwrap();
+    let listed: Vec<&str> = schema.lines().filter_map(|line| line.strip_prefix("            - ")).collect();
+    let first_event = RecordKind::Accepted.number();
+    let events = RecordKind::ALL.iter().filter(|kind| kind.number() >= first_event);
+    assert_eq!(listed, events.map(|kind| kind.as_str()).collect::<Vec<_>>());
+    let phases: Vec<&str> = Phase::ALL.iter().map(|phase| phase.as_str()).collect();
+    assert!(schema.contains(&format!("enum: [{}]", phases.join(", "))), "{schema}");
 }
 
 #[tokio::test]

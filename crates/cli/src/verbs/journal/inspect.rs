@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::Inspect;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 use crate::opening;
 use crate::render::Render;
 use crate::report::{self, GapBody, HeadBody, KeyringBody, ProblemBody, SegmentBody, TailBody, Verdict};
@@ -34,6 +34,8 @@ struct Answer {
     frames: Option<Vec<FrameBody>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     execution: Option<ExecutionBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution_list: Option<Vec<ListedBody>>,
 }
 
 #[derive(Default, Serialize)]
@@ -72,6 +74,17 @@ struct ExecutionBody {
     events: Vec<EventBody>,
 }
 
+/// One line of the list of all executions.
+#[derive(Serialize)]
+struct ListedBody {
+    execution_id: String,
+    status: &'static str,
+    created_at: String,
+    updated_at: String,
+    last_sequence: u64,
+    bytes: u64,
+}
+
 #[derive(Serialize)]
 struct EventBody {
     sequence: u64,
@@ -101,7 +114,8 @@ pub fn run(args: &Inspect, render: Render) -> Result<Exit> {
             None => None,
         },
     };
-    let answer = answer(&audit, &survey, args.frames, execution);
+    let mut answer = answer(&audit, &survey, args.frames, execution);
+    answer.execution_list = args.executions.then(|| listed(&survey));
     if render.json {
         render.object(&answer)?;
     } else {
@@ -118,7 +132,7 @@ pub fn run(args: &Inspect, render: Render) -> Result<Exit> {
 
 pub fn not_found(dir: &Path) -> Failure {
     Failure::new(Exit::NotFound, "not_found", "the journal holds no execution of that id")
-        .next(format!("list what is there: sealog journal inspect {} --json", crate::failure::shown(dir)))
+        .next(format!("list what is there: sealog journal inspect {} --executions", shown(dir)))
 }
 
 fn answer(audit: &Audit, survey: &Survey, frames: bool, execution: Option<ExecutionBody>) -> Answer {
@@ -137,7 +151,23 @@ fn answer(audit: &Audit, survey: &Survey, frames: bool, execution: Option<Execut
         gaps: report::gap_bodies(&audit.gaps),
         frames: frames.then(|| survey.frames.iter().map(frame_body).collect()),
         execution,
+        execution_list: None,
     }
+}
+
+/// Every execution, the oldest first: nobody can ask for one whose id is lost.
+fn listed(survey: &Survey) -> Vec<ListedBody> {
+    let mut all: Vec<(&StreamId, &Execution)> = survey.executions.iter().collect();
+    all.sort_by_key(|(id, execution)| (execution.created_at.0, id.0));
+    let body = |(id, execution): (&StreamId, &Execution)| ListedBody {
+        execution_id: ExecutionId::from_bytes(id.0).to_string(),
+        status: execution.status.as_str(),
+        created_at: execution.created_at.to_string(),
+        updated_at: execution.updated_at.to_string(),
+        last_sequence: execution.events,
+        bytes: execution.bytes,
+    };
+    all.into_iter().map(body).collect()
 }
 
 fn counts(survey: &Survey) -> Counts {
@@ -220,6 +250,13 @@ fn text(answer: &Answer) -> String {
             text,
             "  frame {segment}/{index} at {offset}: {kind}, {records} records from sequence \
              {first_sequence}, {body_bytes} bytes"
+        );
+    }
+    for listed in answer.execution_list.iter().flatten() {
+        let ListedBody { execution_id, status, created_at, last_sequence, bytes, .. } = listed;
+        let _ = writeln!(
+            text,
+            "execution {execution_id}: {status}, created {created_at}, {last_sequence} events, {bytes} bytes"
         );
     }
     if let Some(execution) = &answer.execution {
