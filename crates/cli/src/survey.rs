@@ -4,7 +4,7 @@
 //! ends them, and the stored result is what the events give. What is damaged and what is torn is the journal's verdict
 //! alone; nothing here overrules it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use sealog_events::body;
 use sealog_events::{Event, ExecutionId, MaterializedResult, Materializer, RecordKind, Status, Timestamp};
@@ -108,6 +108,8 @@ pub struct Survey {
     pub frames: Vec<FrameView>,
     pub events: Vec<EventRow>,
     pub forgotten: u64,
+    /// Executions of which events read, but not the creation.
+    pub orphans: BTreeSet<StreamId>,
     keep_frames: bool,
     keep_events_of: Option<StreamId>,
     fold: bool,
@@ -142,6 +144,7 @@ impl Survey {
         match Forget::ids(&record.body) {
             Ok(ids) => {
                 for id in ids {
+                    self.orphans.remove(&StreamId(id));
                     if self.executions.remove(&StreamId(id)).is_some() {
                         self.forgotten += 1;
                     }
@@ -205,6 +208,7 @@ impl Survey {
             });
         }
         let Some(execution) = self.executions.get_mut(&stream) else {
+            self.orphans.insert(stream);
             return self.find(frame, record, What::EventWithoutCreation);
         };
         let what = execution.take(frame, record, &event);

@@ -1,6 +1,6 @@
 //! The read-only verbs: torn tails, running nodes, read-only media, and that they never write.
 
-use crate::bench::{Bench, id_in};
+use crate::bench::{Bench, FIRST_GROUP_BODY, id_in};
 
 const SEGMENT: &str = "data/segments/000000000001.seg";
 
@@ -123,6 +123,14 @@ fn a_lost_id_is_found_again() {
     // Nobody asked: no list.
     let json = bench.run(&["journal", "inspect", "data", "--key-file", "key", "--json"]).expect(0).json();
     assert!(json.get("execution_list").is_none());
+    // Damage took a creation: what is left of that execution can still be asked for.
+    bench.flip(SEGMENT, FIRST_GROUP_BODY);
+    let json = bench.run(&arguments).expect(13).json();
+    let list = json["execution_list"].as_array().unwrap();
+    assert_eq!(list[0]["execution_id"].as_str(), Some(second.as_str()));
+    assert_eq!(list[1], serde_json::json!({"execution_id": first}));
+    let replay = bench.run(&["journal", "replay", "data", &first, "--key-file", "key"]).expect(13);
+    assert!(replay.stdout.contains("event: execution.completed"), "{}", replay.stdout);
 }
 
 #[test]

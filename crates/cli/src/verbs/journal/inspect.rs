@@ -78,6 +78,13 @@ struct ExecutionBody {
 #[derive(Serialize)]
 struct ListedBody {
     execution_id: String,
+    /// Nothing where damage took the creation.
+    #[serde(flatten)]
+    known: Option<KnownBody>,
+}
+
+#[derive(Serialize)]
+struct KnownBody {
     status: &'static str,
     created_at: String,
     updated_at: String,
@@ -155,19 +162,21 @@ fn answer(audit: &Audit, survey: &Survey, frames: bool, execution: Option<Execut
     }
 }
 
-/// Every execution, the oldest first: nobody can ask for one whose id is lost.
+/// Every execution, the oldest first: nobody can ask for one whose id is lost. Then those without a creation.
 fn listed(survey: &Survey) -> Vec<ListedBody> {
     let mut all: Vec<(&StreamId, &Execution)> = survey.executions.iter().collect();
     all.sort_by_key(|(id, execution)| (execution.created_at.0, id.0));
-    let body = |(id, execution): (&StreamId, &Execution)| ListedBody {
-        execution_id: ExecutionId::from_bytes(id.0).to_string(),
+    let known = |execution: &Execution| KnownBody {
         status: execution.status.as_str(),
         created_at: execution.created_at.to_string(),
         updated_at: execution.updated_at.to_string(),
         last_sequence: execution.events,
         bytes: execution.bytes,
     };
-    all.into_iter().map(body).collect()
+    let body =
+        |id: &StreamId, known| ListedBody { execution_id: ExecutionId::from_bytes(id.0).to_string(), known };
+    let orphans = survey.orphans.iter().map(|id| body(id, None));
+    all.into_iter().map(|(id, execution)| body(id, Some(known(execution)))).chain(orphans).collect()
 }
 
 fn counts(survey: &Survey) -> Counts {
@@ -253,11 +262,16 @@ fn text(answer: &Answer) -> String {
         );
     }
     for listed in answer.execution_list.iter().flatten() {
-        let ListedBody { execution_id, status, created_at, last_sequence, bytes, .. } = listed;
-        let _ = writeln!(
-            text,
-            "execution {execution_id}: {status}, created {created_at}, {last_sequence} events, {bytes} bytes"
-        );
+        let ListedBody { execution_id, known } = listed;
+        let _ = match known {
+            None => {
+                writeln!(text, "execution {execution_id}: damaged at its beginning; replay exports the rest")
+            }
+            Some(KnownBody { status, created_at, last_sequence, bytes, .. }) => writeln!(
+                text,
+                "execution {execution_id}: {status}, created {created_at}, {last_sequence} events, {bytes} bytes"
+            ),
+        };
     }
     if let Some(execution) = &answer.execution {
         text += &execution_text(execution);
