@@ -1,7 +1,9 @@
-//! The configuration file: which providers there are and how much runs at once.
+//! The configuration file: which providers there are, how much runs at once, how much is kept.
 //!
 //! TOML; what is not known is refused by file, line and key. Must never repeat a value: an operator who pasted a
 //! secret into the wrong place must not find it in a log.
+
+mod store;
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,6 +19,8 @@ use toml::{Spanned, Table, Value};
 
 use crate::failure::{Failure, Result, shown};
 
+pub use store::StoreConfig;
+
 /// Longest configuration file, in bytes.
 const CONFIG_BYTES_MAX: usize = 1024 * 1024;
 /// Most executions that may be configured to run at once.
@@ -29,6 +33,7 @@ const UNSUPPORTED: &str = "unsupported or unsafe field";
 #[derive(Debug)]
 pub struct NodeConfig {
     pub max_active_executions: Option<usize>,
+    pub store: StoreConfig,
     pub providers: Registry,
     /// No provider is configured: the mock answers.
     pub mock_only: bool,
@@ -62,7 +67,13 @@ impl NodeConfig {
         let mut providers = Registry::new();
         let registered = providers.register(Arc::new(MockProvider::default()));
         registered.map_err(|error| Failure::usage("config", error.to_string()))?;
-        Ok(NodeConfig { max_active_executions: None, providers, mock_only: true, absent_keys: Vec::new() })
+        Ok(NodeConfig {
+            max_active_executions: None,
+            store: StoreConfig::default(),
+            providers,
+            mock_only: true,
+            absent_keys: Vec::new(),
+        })
     }
 
     /// Reads `path`, or stands in for it.
@@ -151,11 +162,13 @@ fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
         why: "not valid TOML".to_owned(),
     })?;
     let mut max_active_executions = None;
+    let mut store = StoreConfig::default();
     let mut providers = None;
     let mut absent_keys = Vec::new();
     for (key, value) in document.get_ref() {
         match key.get_ref().as_ref() {
             "max_active_executions" => max_active_executions = Some(active_executions(key.span(), value)?),
+            "store" => store = store::store(key.span(), value)?,
             "providers" => {
                 providers = Some(registry(key.span(), value)?);
                 absent_keys = absent_keys_of(text, value);
@@ -170,7 +183,7 @@ fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
         Some(providers) => providers,
         None => without()?.providers,
     };
-    Ok(NodeConfig { max_active_executions, providers, mock_only, absent_keys })
+    Ok(NodeConfig { max_active_executions, store, providers, mock_only, absent_keys })
 }
 
 /// Of providers that were accepted.

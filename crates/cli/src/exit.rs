@@ -64,6 +64,7 @@ pub fn of_journal(error: &JournalError) -> (Exit, &'static str) {
         JournalError::NewerFormat { .. } => (Exit::NewerFormat, "newer_format"),
         JournalError::Poisoned { .. } => (Exit::TryAgain, "writer_stopped"),
         JournalError::Full => (Exit::TryAgain, "full"),
+        JournalError::Busy => (Exit::TryAgain, "busy"),
         JournalError::OutOfMemory => (Exit::TryAgain, "out_of_memory"),
         JournalError::NoRandomness => (Exit::TryAgain, "no_randomness"),
         JournalError::Closed => (Exit::Failed, "closed"),
@@ -118,6 +119,7 @@ mod tests {
         check(JournalError::NewerFormat { file: "store".into(), version: 2 }, 14, "newer_format");
         check(JournalError::Poisoned { cause: "" }, 75, "writer_stopped");
         check(JournalError::Full, 75, "full");
+        check(JournalError::Busy, 75, "busy");
         check(JournalError::Disk(DiskError::new(Operation::Sync, ErrorKind::Io, None)), 75, "storage_failed");
         check(
             JournalError::Disk(DiskError::new(Operation::Open, ErrorKind::NotFound, None)),

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sealog_disk::real::{RealClock, RealEntropy};
+use sealog_disk::{DiskError, ErrorKind, Folder};
 use sealog_engine::store::journal::{JournalStore, OpenError, Opened};
-use sealog_engine::store::{EventStore, StoreError, StoreLimits};
+use sealog_engine::store::{EventStore, StoreError, sweep};
 use sealog_engine::{Engine, EngineOptions};
 use sealog_events::Outcome;
+use sealog_journal::Config;
 
 use crate::config::NodeConfig;
 use crate::exit::Exit;
@@ -22,6 +24,7 @@ use crate::report::{TailBody, counted, hex};
 #[derive(Debug)]
 pub struct Node {
     pub engine: Engine,
+    pub budget: DiskBudget,
     store: Arc<JournalStore>,
 }
 
@@ -38,9 +41,14 @@ impl Node {
         render: Render,
     ) -> Result<Node> {
         tell_made(ready, dir, render);
+        let mut journal = ready.config.clone();
+        let budget = DiskBudget::of(&journal, config.store.max_disk_bytes)
+            .map_err(|error| Failure::directory(error, dir))?;
+        journal.tuning.disk_bytes_max = budget.bytes;
         let (store, opened) =
-            JournalStore::open(&ready.config, StoreLimits::NODE).map_err(|error| open_failure(error, dir))?;
+            JournalStore::open(&journal, config.store.limits).map_err(|error| open_failure(error, dir))?;
         tell_recovery(&opened, render);
+        tell_clock(&opened, render);
         if config.mock_only {
             render.note("no provider is configured: the mock provider answers");
         }
@@ -57,9 +65,10 @@ impl Node {
         };
         let store = Arc::new(store);
         let events: Arc<dyn EventStore> = Arc::clone(&store) as Arc<dyn EventStore>;
+        tokio::spawn(sweep::sweep(Arc::downgrade(&events)));
         let clock = Arc::new(RealClock::new());
         let engine = Engine::start(options, config.providers, events, clock, Arc::new(RealEntropy));
-        Ok(Node { engine, store })
+        Ok(Node { engine, budget, store })
     }
 
     /// Seals and closes the journal. Nobody may wait for an event any more.
@@ -68,6 +77,65 @@ impl Node {
     /// Exit 75: the journal's writer had stopped; the next start recovers.
     pub async fn close(&self) -> Result<()> {
         self.store.close().await.map_err(|error| closing_failed(&error))
+    }
+}
+
+/// Most bytes of frames that the journal may write: as configured, but never more than half of what is free at the
+/// start beside what it has.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskBudget {
+    bytes: u64,
+    configured: u64,
+}
+
+impl DiskBudget {
+    /// # Errors
+    /// The directory cannot be listed, or says nothing about its space.
+    fn of(journal: &Config, configured: u64) -> std::result::Result<DiskBudget, DiskError> {
+        let free = journal.disk.space()?.available;
+        let segments: u64 = match journal.disk.list(Folder::Segments) {
+            Ok(entries) => entries.iter().filter(|e| e.file.ends_with(".seg")).map(|e| e.length).sum(),
+            Err(error) if error.kind == ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        Ok(DiskBudget { bytes: configured.min(segments + free / 2), configured })
+    }
+
+    pub fn line(&self) -> String {
+        let bytes = mebibytes(self.bytes);
+        match self.bytes < self.configured {
+            false => format!("the journal may take {bytes} of this disk (max_disk_bytes)"),
+            true => format!(
+                "the journal may take {bytes} of this disk, which is what it has and half of what is free, not the \
+                 {} of max_disk_bytes",
+                mebibytes(self.configured)
+            ),
+        }
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    const MEBIBYTE: u64 = 1 << 20;
+    if bytes < 10 * MEBIBYTE { format!("{bytes} bytes") } else { format!("{} MiB", bytes / MEBIBYTE) }
+}
+
+/// A clock that does not go with the journal's times; by it executions expire.
+fn tell_clock(opened: &Opened, render: Render) {
+    let days = |ms: u64| counted(ms / 86_400_000, "day");
+    if let Some(ahead_ms) = opened.clock.ahead_ms {
+        render.note(&format!(
+            "warning: the clock is {} ahead of the newest record, longer than executions are kept: {} expired. If \
+             the clock is wrong, stop the node and correct it",
+            days(ahead_ms),
+            counted(opened.clock.expired, "execution"),
+        ));
+    }
+    if let Some(behind_ms) = opened.clock.behind_ms {
+        render.note(&format!(
+            "warning: the clock is {} s behind the newest record: until it has caught up, what ends is kept by the \
+             time of that record",
+            behind_ms / 1000
+        ));
     }
 }
 

@@ -9,6 +9,7 @@ pub mod journal;
 mod ledger;
 pub mod memory;
 mod render;
+pub mod sweep;
 
 use std::fmt;
 use std::sync::Arc;
@@ -72,6 +73,13 @@ pub trait EventStore: Send + Sync + fmt::Debug {
     /// # Errors
     /// The store failed.
     fn list(&self, after: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Vec<Brief>>;
+
+    /// Forgets durably what has expired. Expired executions are hidden without it; it is what frees their room when
+    /// nobody calls.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn sweep(&self) -> StoreFuture<'_, ()>;
 
     /// Whether the store can still make anything durable.
     fn available(&self) -> bool;

@@ -41,6 +41,8 @@ pub struct Tuning {
     pub segment_bytes_max: u64,
     /// Shortest segment, in bytes.
     pub segment_bytes_min: u64,
+    /// Most bytes of written frames; beyond them only ends of streams and what is forgotten are taken (JC-10).
+    pub disk_bytes_max: u64,
     /// Units waiting for the writer, in encoded bytes.
     pub queue_bytes_max: usize,
     /// Units waiting for the writer.
@@ -69,6 +71,7 @@ impl Default for Tuning {
             first_segment_bytes: 4 << 20,
             segment_bytes_max: 64 << 20,
             segment_bytes_min: 256 << 10,
+            disk_bytes_max: u64::MAX,
             queue_bytes_max: 32 << 20,
             queue_units_max: 65_536,
             head_idle: Duration::from_millis(250),

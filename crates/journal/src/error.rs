@@ -46,8 +46,12 @@ pub enum JournalError {
     WrongStore,
     #[error("the writer stopped after a storage failure; reopen the journal")]
     Poisoned { cause: &'static str },
+    /// No room on the disk or in its budget.
     #[error("no space for this record")]
     Full,
+    /// No room in the writer's queue, which is over in a moment.
+    #[error("the writer's queue is full")]
+    Busy,
     #[error("the journal is closed")]
     Closed,
     #[error("misuse: {0}")]
@@ -66,7 +70,7 @@ impl JournalError {
     /// Whether the same call may succeed later without anything being repaired.
     pub fn is_temporary(&self) -> bool {
         match self {
-            JournalError::Full | JournalError::Poisoned { .. } => true,
+            JournalError::Full | JournalError::Busy | JournalError::Poisoned { .. } => true,
             JournalError::Disk(e) => {
                 matches!(e.kind, ErrorKind::Full | ErrorKind::Descriptors | ErrorKind::Io)
             }

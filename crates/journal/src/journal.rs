@@ -169,7 +169,7 @@ impl Journal {
             match self.submit_waking(offered, admission, Some(cx.waker())) {
                 Ok(ticket) => Poll::Ready(Ok(ticket)),
                 Err(Refusal::Busy(_)) if admission == Admission::Create => {
-                    Poll::Ready(Err(JournalError::Full))
+                    Poll::Ready(Err(JournalError::Busy))
                 }
                 Err(Refusal::Busy(back)) => {
                     unit = Some(back);

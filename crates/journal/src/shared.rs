@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use sealog_disk::{Clock, Entropy, FileId, Name};
 use sealog_journal_format::end::EndRecord;
+use sealog_journal_format::limits;
 
 use crate::cache::FrameCache;
 use crate::completion::Completion;
@@ -76,6 +77,14 @@ impl Catalog {
         if far {
             self.marks.push(mark);
         }
+    }
+
+    /// Bytes of all frames on disk, links and seals included.
+    pub fn frame_bytes(&self) -> u64 {
+        let frames = |end_offset: u64| end_offset.saturating_sub(limits::DATA_START);
+        let last = self.durable.end;
+        let ended = self.ends.iter().filter(|(number, _)| **number != last.segment);
+        ended.map(|(_, end_offset)| frames(*end_offset)).sum::<u64>() + frames(last.end_offset)
     }
 
     /// Notes that a segment is being read and lets the file of the one read longest ago go.

@@ -1,3 +1,5 @@
+use sealog_engine::store::StoreLimits;
+
 use super::*;
 
 const SECRET: &str = "sk-hunter2";
@@ -26,6 +28,39 @@ fn without_providers_the_mock_answers() {
         assert!(parse(text).unwrap().mock_only);
     }
     assert_eq!(parse("max_active_executions = 1_000").unwrap().max_active_executions, Some(1000));
+}
+
+#[test]
+fn the_store_section_is_read_whole_and_in_part() {
+    let text = "
+[store]
+max_executions = 1
+max_bytes = 2
+max_execution_bytes = 3
+max_events = 4
+retention_ms = 5
+min_key_age_ms = 0
+max_disk_bytes = 7
+reader_stall_ms = 9007199254740991
+";
+    let store = parse(text).unwrap().store;
+    let StoreConfig { limits, max_disk_bytes, reader_stall_ms } = store;
+    let kept =
+        [limits.max_executions as u64, limits.max_bytes, limits.max_execution_bytes, limits.max_events];
+    assert_eq!(kept, [1, 2, 3, 4]);
+    assert_eq!([limits.retention_ms, limits.min_key_age_ms], [5, 0]);
+    assert_eq!([max_disk_bytes, reader_stall_ms], [7, (1 << 53) - 1]);
+
+    let default = parse("").unwrap().store;
+    assert_eq!(default, StoreConfig::default());
+    assert_eq!(default, NodeConfig::without_file().unwrap().store);
+    let node = default.limits;
+    assert_eq!([node.max_executions as u64, node.max_bytes], [100_000, 2 << 30]);
+    assert_eq!([node.max_execution_bytes, node.max_events], [4_194_304, 4096]);
+    assert_eq!([node.retention_ms, node.min_key_age_ms], [604_800_000, 600_000]);
+    assert_eq!([default.max_disk_bytes, default.reader_stall_ms], [4 << 30, 300_000]);
+    let part = parse("[store]\nmax_events = 10").unwrap().store;
+    assert_eq!(part.limits, StoreLimits { max_events: 10, ..node });
 }
 
 #[test]
@@ -62,6 +97,8 @@ tools = true
 fn unknown_members_are_refused_by_line_and_key() {
     refused("a = 1", 1, "a", UNSUPPORTED);
     refused("\n[event_store]\ntype = 'file'", 2, "event_store", UNSUPPORTED);
+    refused("[store]\ndirectory = 'x'", 2, "store.directory", UNSUPPORTED);
+    refused(&format!("[store]\n'{SECRET} x' = 1"), 2, "a key that is not printed", UNSUPPORTED);
     refused("[[providers]]\ntype = 'mock'\nbase_url = 'x'", 3, "providers.base_url", UNSUPPORTED);
     let chat = "[[providers]]\ntype = 'openai-chat'\nmodel = 'm'\nbase_url = 'https://h/v1'\n";
     refused(&format!("{chat}api_key = '{SECRET}'"), 5, "providers.api_key", UNSUPPORTED);
@@ -83,6 +120,16 @@ fn unsafe_addresses_are_refused() {
 fn values_of_another_kind_are_refused_without_being_repeated() {
     refused("max_active_executions = 0", 1, "max_active_executions", "integer");
     refused(&format!("max_active_executions = '{SECRET}'"), 1, "max_active_executions", "integer");
+    refused("store = 1", 1, "store", "table");
+    for key in ["max_executions", "max_bytes", "max_execution_bytes", "max_events", "retention_ms"]
+        .into_iter()
+        .chain(["max_disk_bytes", "reader_stall_ms"])
+    {
+        for value in ["0", "-1", "1.5", "9007199254740992", "'hunter2'"] {
+            refused(&format!("[store]\n{key} = {value}"), 2, &format!("store.{key}"), "integer from 1");
+        }
+    }
+    refused("[store]\nmin_key_age_ms = -1", 2, "store.min_key_age_ms", "integer from 0");
     refused("providers = 1", 1, "providers", "list");
     refused("providers = []", 1, "providers", "at least one");
     refused("providers = [1]", 1, "providers", "table");

@@ -32,8 +32,10 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
     let ready = opening::for_writing(&dir, args.place, args.expect, &args.key, render)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
+        let reader_stall_ms = config.store.reader_stall_ms;
         let node = Node::open(&ready, config, &dir, args.grace_ms, render)?;
-        serve(args, &node, render).await
+        render.note(&node.budget.line());
+        serve(args, &node, reader_stall_ms, render).await
     });
     // What still blocks a thread now is past its grace.
     runtime.shutdown_background();
@@ -52,9 +54,10 @@ pub fn runtime() -> Result<Runtime> {
     })
 }
 
-async fn serve(args: &Serve, node: &Node, render: Render) -> Result<Exit> {
+async fn serve(args: &Serve, node: &Node, reader_stall_ms: u64, render: Render) -> Result<Exit> {
     let options = ServerOptions {
         grace_ms: args.grace_ms,
+        reader_stall_ms,
         allow_non_loopback: args.allow_remote,
         ..ServerOptions::default()
     };

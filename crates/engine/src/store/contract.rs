@@ -166,6 +166,10 @@ macro_rules! event_store_contract {
             f14_06_one_executions_bytes_are_limited
             one_executions_events_are_limited
             all_bytes_are_limited_and_the_oldest_terminal_goes
+            a_young_key_is_refused_for_and_not_evicted
+            what_expired_is_gone_whatever_the_clock_says_later
+            a_key_is_free_while_its_expired_execution_is_still_read
+            a_sweep_takes_only_what_expired
             f14_20_a_terminal_event_has_its_own_limit_only
         );
     };

@@ -29,7 +29,7 @@ use super::ledger::Ledger;
 use super::{Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, Watch};
 
 pub use codec::EngineCodec;
-pub use open::{Interrupted, OpenError, Opened};
+pub use open::{ClockFound, Interrupted, OpenError, Opened};
 
 /// A store over one open journal. Cheap to clone; all clones are the same store.
 #[derive(Clone)]
@@ -103,13 +103,17 @@ impl Shared {
         Ok(state)
     }
 
-    /// The state for a call that reads. Reading durable data goes on when writing has failed.
+    /// The state for a call that reads, without what expired by now. Reading durable data goes on when writing has
+    /// failed.
     fn readable(&self) -> Result<MutexGuard<'_, State>, StoreError> {
-        let state = self.lock();
-        match state.over {
-            Some(StoreError::Closed) => Err(StoreError::Closed),
-            Some(_) | None => Ok(state),
+        let mut state = self.lock();
+        if state.over == Some(StoreError::Closed) {
+            return Err(StoreError::Closed);
         }
+        let now = self.now(&state);
+        let expired = state.ledger.expire(now);
+        state.let_go(expired);
+        Ok(state)
     }
 
     /// Runs a call of the journal that blocks.
@@ -150,8 +154,9 @@ impl Shared {
                     Some(Claimed::Known(claim)) => return Ok(Some(claim)),
                     Some(Claimed::Pending(pending)) => pending,
                     None => {
-                        let evicted =
-                            state.ledger.open(new.id, new.created_at, new.identity, first.weight)?;
+                        let now = self.now(&state);
+                        let NewExecution { id, created_at, identity, .. } = *new;
+                        let evicted = state.ledger.open(id, created_at, identity, first.weight, now)?;
                         state.let_go(evicted);
                         let live = Some(Box::new(Live::new(new.id, new.created_at)));
                         state
@@ -182,8 +187,7 @@ impl Shared {
                 let mut state = self.lock();
                 state.ledger.remove(new.id);
                 state.records.remove(&new.id);
-                // A full queue is over in a moment, unlike a full store.
-                Err(if error == StoreError::Full { StoreError::Busy } else { error })
+                Err(error)
             }
         }
     }
@@ -193,7 +197,8 @@ impl Shared {
         let weight = next.weight;
         let fold = {
             let mut state = self.writable()?;
-            let evicted = state.ledger.admit(id, weight)?;
+            let now = self.now(&state);
+            let evicted = state.ledger.admit(id, weight, now)?;
             state.let_go(evicted);
             let live = state.records.get(&id).and_then(|record| record.live.as_ref());
             live.map(|live| Arc::clone(&live.fold))
@@ -241,17 +246,51 @@ impl Shared {
         Ok(Some(snapshot))
     }
 
-    /// Submits a unit and waits until it is durable. What was let go is forgotten durably before, in a unit of
-    /// its own that nothing refuses.
+    /// Submits a unit and waits until it is durable. What was let go is forgotten durably before, if there is room
+    /// for saying so: an end must not wait for it.
     async fn commit(&self, unit: Unit, admission: Admission) -> Result<(), StoreError> {
-        let (gone, now) = {
-            let mut state = self.lock();
-            (std::mem::take(&mut state.unforgotten), self.now(&state))
-        };
-        if !gone.is_empty() {
-            self.submit(Unit::one(records::forget(&gone, now)?), Admission::Reserved).await?;
+        match self.forget_gone().await {
+            Ok(()) | Err(StoreError::Full) => self.submit(unit, admission).await,
+            Err(error) => Err(error),
         }
-        self.submit(unit, admission).await
+    }
+
+    /// Forgets durably what was let go. What there is no room for now is tried again later.
+    async fn forget_gone(&self) -> Result<(), StoreError> {
+        loop {
+            let (gone, now) = {
+                let mut state = self.lock();
+                let count = state.unforgotten.len().min(records::FORGOTTEN_AT_ONCE_MAX);
+                let gone: Vec<ExecutionId> = state.unforgotten.drain(..count).collect();
+                (gone, self.now(&state))
+            };
+            if gone.is_empty() {
+                return Ok(());
+            }
+            let forgotten = self.submit(Unit::one(records::forget(&gone, now)?), Admission::Forget).await;
+            let mut state = self.lock();
+            match forgotten {
+                // By a clock that is set back behind this record nothing comes back.
+                Ok(()) => state.newest = state.newest.max(now),
+                Err(error) => {
+                    state.unforgotten.extend(gone);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Hands over what was let go, to be written by the journal's own close. What is not is let go again by the next
+    /// start.
+    fn forget_at_close(&self, state: &mut State) {
+        let now = self.now(state);
+        for gone in std::mem::take(&mut state.unforgotten).chunks(records::FORGOTTEN_AT_ONCE_MAX) {
+            if let Ok(forget) = records::forget(gone, now)
+                && self.journal.submit(Unit::one(forget), Admission::Forget).is_err()
+            {
+                return;
+            }
+        }
     }
 
     async fn submit(&self, unit: Unit, admission: Admission) -> Result<(), StoreError> {
@@ -276,7 +315,8 @@ impl Shared {
             live.push(&next.event, next.stored);
         }
         if let Some(snapshot) = snapshot {
-            state.ledger.settle(id, next.event.time);
+            // Not the event's own time: the store's clock is never behind it, and retention counts by that one.
+            state.ledger.settle(id, state.newest);
             if let Some(live) = record.live.take() {
                 // Dropping the rest of `live` wakes every watch for the last time.
                 state.recent.insert(id, Ended { window: live.window, snapshot: Arc::new(snapshot) });
@@ -358,10 +398,21 @@ impl EventStore for JournalStore {
     fn list(&self, after: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Vec<Brief>> {
         Box::pin(async move {
             let state = self.shared.readable()?;
-            let now = self.shared.now(&state);
-            let ids = state.ledger.list(after, limit, now);
+            let ids = state.ledger.list(after, limit, self.shared.now(&state));
             Ok(ids.into_iter().filter_map(|id| self.shared.visible(&state, id)).collect())
         })
+    }
+
+    fn sweep(&self) -> StoreFuture<'_, ()> {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(Finish::new(async move {
+            drop(shared.writable()?);
+            match shared.forget_gone().await {
+                // Later, when there is room.
+                Ok(()) | Err(StoreError::Full) => Ok(()),
+                Err(error) => Err(error),
+            }
+        }))
     }
 
     fn available(&self) -> bool {
@@ -381,6 +432,7 @@ impl EventStore for JournalStore {
                 if state.over == Some(StoreError::Closed) {
                     return Ok(());
                 }
+                shared.forget_at_close(&mut state);
                 state.over = Some(StoreError::Closed);
                 state.recent.clear();
             }

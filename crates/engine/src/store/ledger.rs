@@ -26,8 +26,9 @@ pub struct StoreLimits {
     pub max_events: u64,
     /// How long an execution is kept after its terminal event; `u64::MAX` keeps it.
     pub retention_ms: u64,
-    /// Whether what ended longest ago makes room for what is new. Otherwise a full store refuses.
-    pub evict: bool,
+    /// How long after its terminal event an execution with a key is safe from eviction: whoever asks again for it
+    /// in that time must not pay twice, so a full store refuses new work instead. 0 protects nothing.
+    pub min_key_age_ms: u64,
 }
 
 impl StoreLimits {
@@ -37,8 +38,8 @@ impl StoreLimits {
         max_bytes: 2 << 30,
         max_execution_bytes: 4_194_304,
         max_events: 4096,
-        retention_ms: u64::MAX,
-        evict: false,
+        retention_ms: 7 * 86_400_000,
+        min_key_age_ms: 600_000,
     };
 }
 
@@ -50,7 +51,7 @@ impl Default for StoreLimits {
             max_execution_bytes: 4_194_304,
             max_events: 4096,
             retention_ms: 86_400_000,
-            evict: true,
+            min_key_age_ms: 0,
         }
     }
 }
@@ -67,7 +68,21 @@ struct Account {
     closed: bool,
     /// When the terminal event, now durable, happened.
     ended: Option<Timestamp>,
+    /// It expired while it was read: nobody else sees it, whatever the clock says later.
+    over: bool,
     pins: u32,
+}
+
+impl Account {
+    fn new(
+        created_at: Timestamp,
+        identity: Option<Identity>,
+        bytes: u64,
+        sequence: u64,
+        closed: bool,
+    ) -> Account {
+        Account { created_at, identity, bytes, sequence, closed, ended: None, over: false, pins: 0 }
+    }
 }
 
 /// What is known of an execution that an earlier process left.
@@ -101,8 +116,42 @@ pub(crate) struct Ledger {
     accounts: HashMap<ExecutionId, Account>,
     keys: HashMap<[u8; 32], ExecutionId>,
     created: BTreeSet<ListPosition>,
-    ended: BTreeSet<(Timestamp, ExecutionId)>,
+    ended: Ended,
+    /// Expired while they were read, and read no longer.
+    released: Vec<ExecutionId>,
     bytes: u64,
+}
+
+/// Executions that ended and have not expired, the longest ended first. Those with a key stand apart: the young ones
+/// among them are passed over at once.
+#[derive(Debug, Default)]
+struct Ended {
+    keyed: BTreeSet<(Timestamp, ExecutionId)>,
+    keyless: BTreeSet<(Timestamp, ExecutionId)>,
+}
+
+impl Ended {
+    fn of(&mut self, account: &Account) -> &mut BTreeSet<(Timestamp, ExecutionId)> {
+        if account.identity.is_some() { &mut self.keyed } else { &mut self.keyless }
+    }
+
+    fn first(&self) -> Option<(Timestamp, ExecutionId)> {
+        [self.keyed.first(), self.keyless.first()].into_iter().flatten().min().copied()
+    }
+
+    /// In the order of their ends, those with a key only as far as they ended at or before `keyed_until`.
+    fn evictable(&self, keyed_until: Timestamp) -> impl Iterator<Item = ExecutionId> {
+        let mut keyed = self.keyed.iter().take_while(move |(ended, _)| *ended <= keyed_until).peekable();
+        let mut keyless = self.keyless.iter().peekable();
+        std::iter::from_fn(move || {
+            let keyed_first = match (keyed.peek(), keyless.peek()) {
+                (Some(keyed), Some(keyless)) => keyed < keyless,
+                (keyed, _) => keyed.is_some(),
+            };
+            let next = if keyed_first { keyed.next() } else { keyless.next() };
+            next.map(|(_, id)| *id)
+        })
+    }
 }
 
 impl Ledger {
@@ -112,7 +161,8 @@ impl Ledger {
             accounts: HashMap::new(),
             keys: HashMap::new(),
             created: BTreeSet::new(),
-            ended: BTreeSet::new(),
+            ended: Ended::default(),
+            released: Vec::new(),
             bytes: 0,
         }
     }
@@ -144,19 +194,24 @@ impl Ledger {
             .collect()
     }
 
-    /// Removes everything expired that nobody reads, and names it.
+    /// Removes everything expired that nobody reads, and names it. What is read is seen by its readers only from
+    /// here on, and named once they are gone.
     pub(crate) fn expire(&mut self, now: Timestamp) -> Vec<ExecutionId> {
-        let due: Vec<ExecutionId> = self
-            .ended
-            .iter()
-            .take_while(|(ended, _)| is_over(*ended, self.limits.retention_ms, now))
-            .map(|(_, id)| *id)
-            .filter(|id| self.unpinned(id))
-            .collect();
-        for id in &due {
+        let mut gone = std::mem::take(&mut self.released);
+        while let Some((ended, id)) = self.ended.first()
+            && is_over(ended, self.limits.retention_ms, now)
+        {
+            let Some(account) = self.accounts.get_mut(&id) else { break };
+            self.ended.of(account).remove(&(ended, id));
+            account.over = true;
+            if account.pins == 0 {
+                gone.push(id);
+            }
+        }
+        for id in &gone {
             self.remove(*id);
         }
-        due
+        gone
     }
 
     /// Opens an account for an execution and its first event, making room if need be. Names what was evicted.
@@ -170,6 +225,7 @@ impl Ledger {
         created_at: Timestamp,
         identity: Option<Identity>,
         first: Weight,
+        now: Timestamp,
     ) -> Result<Vec<ExecutionId>, StoreError> {
         let bytes = EXECUTION_BYTES + first.json_bytes;
         if first.sequence != 1 || first.terminal || self.accounts.contains_key(&id) {
@@ -178,14 +234,13 @@ impl Ledger {
         if bytes > self.limits.max_execution_bytes || self.limits.max_events == 0 {
             return Err(StoreError::ExecutionFull);
         }
-        let evicted = self.make_room(None, 1, bytes)?;
+        let evicted = self.make_room(None, 1, bytes, now)?;
         if let Some(identity) = &identity {
             self.keys.insert(identity.key_hash, id);
         }
         self.created.insert(ListPosition { created_at, id });
         self.bytes += bytes;
-        let account =
-            Account { created_at, identity, bytes, sequence: 1, closed: false, ended: None, pins: 0 };
+        let account = Account::new(created_at, identity, bytes, 1, false);
         self.accounts.insert(id, account);
         Ok(evicted)
     }
@@ -195,7 +250,12 @@ impl Ledger {
     /// # Errors
     /// The execution is not kept or has its terminal event, the sequence is not the next one, or a limit would be
     /// exceeded. Nothing was evicted and nothing counted then.
-    pub(crate) fn admit(&mut self, id: ExecutionId, event: Weight) -> Result<Vec<ExecutionId>, StoreError> {
+    pub(crate) fn admit(
+        &mut self,
+        id: ExecutionId,
+        event: Weight,
+        now: Timestamp,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
         let account = self.accounts.get(&id).ok_or(StoreError::Unknown)?;
         if account.closed {
             return Err(StoreError::Ended);
@@ -215,7 +275,7 @@ impl Ledger {
             if full {
                 return Err(StoreError::ExecutionFull);
             }
-            self.make_room(Some(id), 0, event.json_bytes)?
+            self.make_room(Some(id), 0, event.json_bytes, now)?
         };
         if let Some(account) = self.accounts.get_mut(&id) {
             account.sequence = event.sequence;
@@ -247,8 +307,7 @@ impl Ledger {
         self.created.insert(ListPosition { created_at, id });
         self.bytes += bytes;
         let closed = ended.is_some();
-        let account = Account { created_at, identity, bytes, sequence, closed, ended: None, pins: 0 };
-        self.accounts.insert(id, account);
+        self.accounts.insert(id, Account::new(created_at, identity, bytes, sequence, closed));
         if let Some(ended) = ended {
             self.settle(id, ended);
         }
@@ -263,7 +322,7 @@ impl Ledger {
     pub(crate) fn settle(&mut self, id: ExecutionId, ended: Timestamp) {
         if let Some(account) = self.accounts.get_mut(&id) {
             account.ended = Some(ended);
-            self.ended.insert((ended, id));
+            self.ended.of(account).insert((ended, id));
         }
     }
 
@@ -277,43 +336,43 @@ impl Ledger {
     pub(crate) fn unpin(&mut self, id: ExecutionId) {
         if let Some(account) = self.accounts.get_mut(&id) {
             account.pins = account.pins.saturating_sub(1);
+            if account.over && account.pins == 0 {
+                self.released.push(id);
+            }
         }
     }
 
     fn expired(&self, account: &Account, now: Timestamp) -> bool {
-        account.ended.is_some_and(|ended| is_over(ended, self.limits.retention_ms, now))
+        account.over || account.ended.is_some_and(|ended| is_over(ended, self.limits.retention_ms, now))
     }
 
-    fn unpinned(&self, id: &ExecutionId) -> bool {
-        self.accounts.get(id).is_some_and(|account| account.pins == 0)
-    }
-
-    /// Evicts the executions that ended longest ago until so much more fits. Never `writing`, an active one, or
-    /// one that is read.
+    /// Evicts the executions that ended longest ago until so much more fits. Never `writing`, an active one, one
+    /// that is read, or one whose key is too young.
     fn make_room(
         &mut self,
         writing: Option<ExecutionId>,
         executions: usize,
         bytes: u64,
+        now: Timestamp,
     ) -> Result<Vec<ExecutionId>, StoreError> {
         let mut count = self.accounts.len() + executions;
         let mut total = self.bytes + bytes;
         let over =
             |count: usize, total: u64| count > self.limits.max_executions || total > self.limits.max_bytes;
         let mut evicted = Vec::new();
-        let evictable = self.ended.iter().filter(|_| self.limits.evict);
-        for (_, id) in evictable {
-            if !over(count, total) {
-                break;
-            }
-            if let Some(account) = self.accounts.get(id).filter(|account| account.pins == 0)
-                && Some(*id) != writing
+        let mut evictable = self.ended.evictable(Timestamp(now.0.saturating_sub(self.limits.min_key_age_ms)));
+        while over(count, total)
+            && let Some(id) = evictable.next()
+        {
+            if let Some(account) = self.accounts.get(&id).filter(|account| account.pins == 0)
+                && Some(id) != writing
             {
                 count -= 1;
                 total -= account.bytes;
-                evicted.push(*id);
+                evicted.push(id);
             }
         }
+        drop(evictable);
         if over(count, total) {
             return Err(StoreError::Full);
         }
@@ -329,7 +388,7 @@ impl Ledger {
         self.bytes -= account.bytes;
         self.created.remove(&ListPosition { created_at: account.created_at, id });
         if let Some(ended) = account.ended {
-            self.ended.remove(&(ended, id));
+            self.ended.of(&account).remove(&(ended, id));
         }
         // An expired execution that was still read may have lost its key to a newer one.
         if let Some(identity) = account.identity

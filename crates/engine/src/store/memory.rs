@@ -34,6 +34,8 @@ struct Shared {
 struct State {
     ledger: Ledger,
     records: HashMap<ExecutionId, Record>,
+    /// The newest time of an event: a clock that was set back brings nothing back.
+    newest: Timestamp,
     closed: bool,
 }
 
@@ -64,7 +66,12 @@ impl Record {
 
 impl MemoryStore {
     pub fn new(limits: StoreLimits, clock: Arc<dyn Clock>) -> MemoryStore {
-        let state = State { ledger: Ledger::new(limits), records: HashMap::new(), closed: false };
+        let state = State {
+            ledger: Ledger::new(limits),
+            records: HashMap::new(),
+            newest: Timestamp(0),
+            closed: false,
+        };
         MemoryStore { shared: Arc::new(Shared { clock, state: Mutex::new(state) }) }
     }
 }
@@ -75,24 +82,24 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) -> Timestamp {
-        Timestamp(self.clock.wall_ms())
+    fn now(&self, state: &State) -> Timestamp {
+        Timestamp(self.clock.wall_ms()).max(state.newest)
     }
 
     /// The open state with everything expired removed.
     fn open(&self) -> Result<MutexGuard<'_, State>, StoreError> {
-        let now = self.now();
         let mut state = self.lock();
         if state.closed {
             return Err(StoreError::Closed);
         }
+        let now = self.now(&state);
         let expired = state.ledger.expire(now);
         state.forget(&expired);
         Ok(state)
     }
 
     fn claim(&self, state: &State, identity: Option<Identity>) -> Option<Claim> {
-        let owner = state.ledger.owner(&identity?, self.now())?;
+        let owner = state.ledger.owner(&identity?, self.now(state))?;
         if !owner.same_request {
             return Some(Claim::Conflict);
         }
@@ -105,8 +112,10 @@ impl Shared {
             return Ok(claim);
         }
         let (stored, weight) = render(new.id, &new.accepted)?;
-        let evicted = state.ledger.open(new.id, new.created_at, new.identity, weight)?;
+        let now = self.now(&state);
+        let evicted = state.ledger.open(new.id, new.created_at, new.identity, weight, now)?;
         state.forget(&evicted);
+        state.newest = state.newest.max(new.accepted.time);
         let mut record = Record {
             created_at: new.created_at,
             events: Vec::new(),
@@ -122,30 +131,31 @@ impl Shared {
     fn append(&self, id: ExecutionId, event: Event) -> Result<(), StoreError> {
         let mut state = self.open()?;
         let (stored, weight) = render(id, &event)?;
-        let time = event.time;
-        let evicted = state.ledger.admit(id, weight)?;
+        let now = self.now(&state);
+        let evicted = state.ledger.admit(id, weight, now)?;
         state.forget(&evicted);
+        state.newest = state.newest.max(event.time);
         if let Some(record) = state.records.get_mut(&id) {
             record.push(event, stored);
         }
         if weight.terminal {
-            state.ledger.settle(id, time);
+            // Not the event's own time: the store's clock is never behind it, and retention counts by that one.
+            let ended = state.newest;
+            state.ledger.settle(id, ended);
         }
         Ok(())
     }
 
     /// Runs `read` on a record that new calls may see.
     fn read<T>(&self, id: ExecutionId, read: impl FnOnce(&Record) -> T) -> Result<Option<T>, StoreError> {
-        let now = self.now();
         let state = self.open()?;
-        let visible = state.ledger.visible(id, now);
+        let visible = state.ledger.visible(id, self.now(&state));
         Ok(state.records.get(&id).filter(|_| visible).map(read))
     }
 
     fn watch(self: &Arc<Self>, id: ExecutionId, after: u64) -> Result<Option<Box<dyn Watch>>, StoreError> {
-        let now = self.now();
         let mut state = self.open()?;
-        if !state.ledger.visible(id, now) {
+        if !state.ledger.visible(id, self.now(&state)) {
             return Ok(None);
         }
         let Some(changed) = state.records.get(&id).map(|record| record.changed.subscribe()) else {
@@ -196,14 +206,17 @@ impl EventStore for MemoryStore {
 
     fn list(&self, after: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Vec<Brief>> {
         Box::pin(async move {
-            let now = self.shared.now();
             let state = self.shared.open()?;
-            let ids = state.ledger.list(after, limit, now);
+            let ids = state.ledger.list(after, limit, self.shared.now(&state));
             Ok(ids
                 .into_iter()
                 .filter_map(|id| state.records.get(&id).map(|record| record.brief(id)))
                 .collect())
         })
+    }
+
+    fn sweep(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.shared.open().map(drop) })
     }
 
     fn available(&self) -> bool {

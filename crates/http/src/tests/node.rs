@@ -89,6 +89,10 @@ impl EventStore for FaultyStore {
         self.checked(self.inner.list(after, limit))
     }
 
+    fn sweep(&self) -> StoreFuture<'_, ()> {
+        self.checked(self.inner.sweep())
+    }
+
     fn available(&self) -> bool {
         !self.broken.load(Ordering::SeqCst) && self.inner.available()
     }

@@ -1,5 +1,6 @@
 //! The journal on the simulated disk: what a writer leaves, what a crash leaves, what a start makes of it.
 
+mod admission;
 mod crash;
 mod crash_judge;
 mod crash_recovery;

@@ -39,6 +39,8 @@ pub(crate) struct Core {
     segment_bytes: u64,
     clocks: Clocks,
     open_streams: u64,
+    /// Frames on disk, in bytes; at least what there are.
+    frame_bytes: u64,
 }
 
 /// What must not change under a running writer (JC-9).
@@ -72,9 +74,9 @@ impl From<Lost> for Roll {
 
 impl Core {
     pub fn new(shared: Arc<Shared>, lineage: [u8; 16], predecessor_lineage: [u8; 16], epoch: u64) -> Core {
-        let (end, open_streams) = {
+        let (end, open_streams, frame_bytes) = {
             let catalog = shared.read();
-            (catalog.durable.end, catalog.index.open_count())
+            (catalog.durable.end, catalog.index.open_count(), catalog.frame_bytes())
         };
         let clocks = Clocks::now(&shared);
         let segment_bytes = shared.tuning.first_segment_bytes;
@@ -88,6 +90,7 @@ impl Core {
             segment_bytes,
             clocks,
             open_streams,
+            frame_bytes,
         }
     }
 
@@ -140,29 +143,58 @@ impl Core {
         Ok(refused)
     }
 
-    /// JC-7: what is not reserved is admitted only while the reserve stays whole; a larger `next` is tried first.
+    /// JC-7: what is not reserved is admitted only while the reserve stays whole; a larger `next` is tried first. Where
+    /// it cannot be had, creations are given up before events, and events before what is forgotten.
     fn admit(
         &mut self,
-        queued: Vec<Queued>,
+        mut queued: Vec<Queued>,
         refused: &mut Vec<(u64, JournalError)>,
     ) -> Result<Vec<Queued>, Lost> {
-        let frame = queued.iter().map(|queued| queued.bytes as u64).sum::<u64>() + FRAME_OVERHEAD_BYTES;
-        let opens = queued.iter().flat_map(|q| &q.unit.records).filter(|r| r.class.contains(Class::OPENS));
-        let reserve = (self.open_streams + opens.count() as u64) * RESERVE_STREAM_BYTES + RESERVE_BYTES;
-        let enough = self.usable_behind(frame).is_some_and(|usable| usable >= reserve);
-        let now = self.shared.clock.monotonic();
-        let tried = || self.shared.preparation.lock().resting(now);
-        let enough = enough || (!tried() && self.prepare_now(frame + reserve));
+        let demand = Demand::of(&queued, self.open_streams);
+        let resting = self.shared.preparation.lock().resting(self.shared.clock.monotonic());
+        let room = self.has_room(demand.frame, demand.whole_reserve, !resting);
+        let enough = room && self.within_budget(demand.frame);
         lock(&self.shared.status).full = !enough;
         if enough {
             return Ok(queued);
         }
-        // The helper goes on trying.
-        self.shared.preparation.lock().want_more(self.next_identity(), file_bytes(frame + reserve));
-        let (kept, dropped): (Vec<_>, Vec<_>) =
-            queued.into_iter().partition(|queued| queued.admission == Admission::Reserved);
-        refused.extend(dropped.into_iter().map(|queued| (queued.number, JournalError::Full)));
-        Ok(kept)
+        let wanted = file_bytes(demand.frame + demand.whole_reserve);
+        for refusable in [Admission::Create, Admission::Ordinary, Admission::Forget] {
+            if !queued.iter().any(|queued| queued.admission == refusable) {
+                continue;
+            }
+            let demand = Demand::of(&queued, self.open_streams);
+            if (!demand.budgeted || self.within_budget(demand.frame))
+                && self.has_room(demand.frame, demand.reserve, !resting)
+            {
+                break;
+            }
+            let (dropped, kept): (Vec<_>, Vec<_>) =
+                queued.into_iter().partition(|queued| queued.admission == refusable);
+            refused.extend(dropped.into_iter().map(|queued| (queued.number, JournalError::Full)));
+            queued = kept;
+        }
+        if !room {
+            // The helper goes on trying. Told last: a failed try of this thread takes the wish away.
+            self.shared.preparation.lock().want_more(self.next_identity(), wanted);
+        }
+        Ok(queued)
+    }
+
+    /// Whether a frame has room with so much behind it, be it in a segment that is prepared now.
+    fn has_room(&mut self, frame: u64, reserve: u64, prepare: bool) -> bool {
+        self.usable_behind(frame).is_some_and(|usable| usable >= reserve)
+            || (prepare && self.prepare_now(frame + reserve))
+    }
+
+    /// Whether the frames on disk and this one are within the budget (JC-10). What is counted here is too much at most:
+    /// frames that compaction took away meanwhile are noticed when it matters.
+    fn within_budget(&mut self, frame: u64) -> bool {
+        let most = self.shared.tuning.disk_bytes_max;
+        if self.frame_bytes + frame > most {
+            self.frame_bytes = self.shared.read().frame_bytes();
+        }
+        self.frame_bytes + frame <= most
     }
 
     /// Bytes that later frames may take in the active segment and the one that is ready, once a frame of this length
@@ -209,11 +241,13 @@ impl Core {
         }
     }
 
-    /// Sizes are geometric, bounded by a sixteenth of the free space.
+    /// Sizes are geometric, bounded by a sixteenth of the free space and of the budget.
     fn target(&self) -> u64 {
         let tuning = &self.shared.tuning;
         let available = self.shared.store.disk.space().map_or(0, |space| space.available);
-        let largest = (available / 16).min(tuning.segment_bytes_max).max(tuning.segment_bytes_min);
+        let largest = (available.min(tuning.disk_bytes_max) / 16)
+            .min(tuning.segment_bytes_max)
+            .max(tuning.segment_bytes_min);
         self.segment_bytes.min(largest).max(tuning.segment_bytes_min).next_multiple_of(4096)
     }
 
@@ -322,6 +356,7 @@ impl Core {
         let first_sequence = self.end.last_sequence + 1;
         self.end = active.end;
         let sync = self.shared.clock.monotonic().saturating_sub(started);
+        self.frame_bytes += written.header.frame_bytes();
         self.shared.counting.group(records as u64, written.header.frame_bytes(), sync);
         let at = FrameRef { segment: self.end.segment, offset: written.offset };
         let mut catalog = self.shared.write();
@@ -390,6 +425,37 @@ impl Core {
         let content = HeadContent::naming(&durable.end, durable.lineage, durable.epoch, true);
         self.publish_head(&content)?;
         lock(&self.shared.head).writer.close().map_err(|_| Lost("the head was not closed"))
+    }
+}
+
+/// What a group asks of the disk.
+struct Demand {
+    /// Its frame, at most.
+    frame: u64,
+    /// What must be left behind it for the group to be written, which depends on who is in it.
+    reserve: u64,
+    /// What must be left behind it for new work to be taken again.
+    whole_reserve: u64,
+    /// Something in it goes by the budget.
+    budgeted: bool,
+}
+
+impl Demand {
+    fn of(queued: &[Queued], open_streams: u64) -> Demand {
+        let frame = queued.iter().map(|queued| queued.bytes as u64).sum::<u64>() + FRAME_OVERHEAD_BYTES;
+        let records = || queued.iter().flat_map(|queued| &queued.unit.records);
+        let count = |class| records().filter(|record| record.class.contains(class)).count() as u64;
+        let has = |admission| queued.iter().any(|queued| queued.admission == admission);
+        let budgeted = has(Admission::Create) || has(Admission::Ordinary);
+        let open = open_streams + count(Class::OPENS);
+        let whole_reserve = open * RESERVE_STREAM_BYTES + RESERVE_BYTES;
+        let reserve = match (budgeted, has(Admission::Forget)) {
+            (true, _) => whole_reserve,
+            (false, true) => open.saturating_sub(count(Class::CLOSES)) * RESERVE_STREAM_BYTES,
+            // The ends themselves: the reserve is theirs.
+            (false, false) => 0,
+        };
+        Demand { frame, reserve, whole_reserve, budgeted }
     }
 }
 

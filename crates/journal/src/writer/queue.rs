@@ -17,8 +17,11 @@ pub enum Admission {
     Create,
     /// Waits for the queue; refused when the disk is full.
     Ordinary,
-    /// Terminal, cancel, forget and recovery units: never refused for lack of room in the queue, and entitled to
-    /// the reserve on the disk.
+    /// Never refused for lack of room in the queue. On the disk entitled to the reserve but not to what it keeps for
+    /// the ends of open streams; refused when only that is left, to be tried again later.
+    Forget,
+    /// Terminal, cancel and recovery units: never refused for lack of room in the queue, and entitled to the reserve
+    /// on the disk.
     Reserved,
 }
 
@@ -100,7 +103,11 @@ impl Queue {
         }
         let full = !state.units.is_empty()
             && (state.bytes + bytes > self.bytes_max || state.units.len() >= self.units_max);
-        if full && admission != Admission::Reserved {
+        let refusable = match admission {
+            Admission::Create | Admission::Ordinary => true,
+            Admission::Forget | Admission::Reserved => false,
+        };
+        if full && refusable {
             state.waiters.extend(waker.cloned());
             return Err(NotQueued::Busy(unit));
         }

@@ -270,6 +270,10 @@ impl EventStore for TestStore {
         self.inner.list(after, limit)
     }
 
+    fn sweep(&self) -> StoreFuture<'_, ()> {
+        self.inner.sweep()
+    }
+
     fn available(&self) -> bool {
         self.inner.available()
     }

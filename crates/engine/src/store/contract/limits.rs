@@ -86,6 +86,79 @@ pub async fn all_bytes_are_limited_and_the_oldest_terminal_goes(make: &impl Fn(S
     assert_eq!(subject.append(4, 3, failed("m")).await, Ok(()));
 }
 
+pub async fn a_young_key_is_refused_for_and_not_evicted(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits { min_key_age_ms: 100, max_executions: 2, ..StoreLimits::default() });
+    subject.create_as(1, Some(identity(1, 1))).await;
+    subject.advance_ms(1000);
+    // The age counts from the end: until then nobody could have been told.
+    assert_eq!(subject.append(1, 2, failed("m")).await, Ok(()));
+    subject.finished(2).await;
+    subject.advance_ms(99);
+    // What has no key makes room first, though it ended later.
+    subject.create(3).await;
+    assert!(subject.exists(1).await && !subject.exists(2).await);
+    let refused = subject.store.create(subject.new_execution(4, None)).await.expect_err("the key is young");
+    assert_eq!(refused, StoreError::Full);
+    let failure = refused.to_failure();
+    assert_eq!((failure.code, failure.retryable()), (PortableCode::QueueFull, false));
+    assert!(matches!(subject.store.find(identity(1, 1)).await, Ok(Some(Claim::Replay(_)))));
+    subject.advance_ms(1);
+    subject.create(4).await;
+    assert_eq!(subject.store.find(identity(1, 1)).await, Ok(None));
+    assert!(subject.exists(3).await);
+}
+
+pub async fn what_expired_is_gone_whatever_the_clock_says_later(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits { retention_ms: 10, ..StoreLimits::default() });
+    subject.create_as(1, Some(identity(1, 1))).await;
+    assert_eq!(subject.append(1, 2, failed("m")).await, Ok(()));
+    subject.finished(2).await;
+    let mut watch = subject.watch(2, 0).await;
+    subject.advance_ms(10);
+    assert!(!subject.exists(1).await);
+    subject.clock.jump_wall_ms(-10_000);
+    for number in [1, 2] {
+        assert!(!subject.exists(number).await);
+        assert_eq!(subject.store.snapshot(id(number)).await, Ok(None));
+        assert!(matches!(subject.store.watch(id(number), 0).await, Ok(None)));
+    }
+    assert_eq!(subject.store.list(None, 10).await, Ok(Vec::new()));
+    assert_eq!(subject.store.find(identity(1, 1)).await, Ok(None));
+    subject.create_as(3, Some(identity(1, 2))).await;
+    assert_eq!(rest(&mut watch).await, [1, 2]);
+}
+
+pub async fn a_key_is_free_while_its_expired_execution_is_still_read(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits { retention_ms: 10, ..StoreLimits::default() });
+    subject.create_as(1, Some(identity(1, 1))).await;
+    assert_eq!(subject.append(1, 2, failed("m")).await, Ok(()));
+    let mut watch = subject.watch(1, 0).await;
+    subject.advance_ms(10);
+    subject.create_as(2, Some(identity(1, 2))).await;
+    assert_eq!(rest(&mut watch).await, [1, 2]);
+    drop(watch);
+    subject.store.sweep().await.expect("the store works");
+    // The older one took its record with it, not the key of the younger one.
+    let found = subject.store.find(identity(1, 2)).await;
+    assert!(matches!(found, Ok(Some(Claim::Replay(brief))) if brief.id == id(2)));
+}
+
+pub async fn a_sweep_takes_only_what_expired(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits { retention_ms: 10, max_executions: 3, ..StoreLimits::default() });
+    subject.finished(1).await;
+    subject.create(2).await;
+    subject.advance_ms(5);
+    subject.finished(3).await;
+    subject.advance_ms(5);
+    subject.store.sweep().await.expect("the store works");
+    assert!(!subject.exists(1).await && subject.exists(2).await && subject.exists(3).await);
+    // Its room is free without an eviction.
+    subject.create(4).await;
+    assert!(subject.exists(3).await);
+    subject.store.close().await.expect("the store closes");
+    assert_eq!(subject.store.sweep().await, Err(StoreError::Closed));
+}
+
 pub async fn f14_20_a_terminal_event_has_its_own_limit_only(make: &impl Fn(StoreLimits) -> Subject) {
     let tight = StoreLimits {
         max_executions: 1,

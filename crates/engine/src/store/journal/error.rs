@@ -8,6 +8,7 @@ use crate::StoreError;
 pub(super) fn failed(what: &'static str, error: &JournalError) -> StoreError {
     match error {
         JournalError::Full => StoreError::Full,
+        JournalError::Busy => StoreError::Busy,
         JournalError::Closed => StoreError::Closed,
         JournalError::Misuse(_) => {
             tracing::error!(%error, what);

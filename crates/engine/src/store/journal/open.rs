@@ -45,6 +45,18 @@ pub struct Opened {
     pub recovery: RecoveryReport,
     /// The executions that got their terminal event now.
     pub interrupted: Vec<Interrupted>,
+    pub clock: ClockFound,
+}
+
+/// How the host's clock stands to the times in the journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockFound {
+    /// So far ahead of the newest record that everything there was has expired.
+    pub ahead_ms: Option<u64>,
+    /// Behind the newest record by more than clocks are apart that are kept in order.
+    pub behind_ms: Option<u64>,
+    /// Executions that had expired when the journal was opened.
+    pub expired: u64,
 }
 
 /// An execution that a restart ended.
@@ -138,7 +150,8 @@ fn start(
         return Err(OpenError::UnknownRecord { sequence });
     }
     let mut found = rebuild.executions;
-    let now = Timestamp(config.clock.wall_ms()).max(rebuild.newest);
+    let wall = Timestamp(config.clock.wall_ms());
+    let now = wall.max(rebuild.newest);
     let interrupted = end_interrupted(&journal, &recovery, &mut found, now, wait)?;
     let mut state = State {
         ledger: Ledger::new(limits),
@@ -156,10 +169,24 @@ fn start(
         let Found { status, kept, .. } = found;
         state.records.insert(id, Record { status, last_sequence: kept.sequence, live: None });
     }
+    let expired = state.ledger.expire(now);
+    let found = clock_found(wall, rebuild.newest, limits.retention_ms, expired.len() as u64);
+    state.let_go(expired);
     let clock = Arc::clone(&config.clock);
     let store =
         JournalStore { shared: Arc::new(Shared { journal, clock, blocking, state: Mutex::new(state) }) };
-    Ok((store, Opened { recovery, interrupted }))
+    Ok((store, Opened { recovery, interrupted, clock: found }))
+}
+
+fn clock_found(wall: Timestamp, newest: Timestamp, retention_ms: u64, expired: u64) -> ClockFound {
+    const APART_MS_MAX: u64 = 60_000;
+    let ahead_ms = wall.0.saturating_sub(newest.0);
+    let behind_ms = newest.0.saturating_sub(wall.0);
+    ClockFound {
+        ahead_ms: (newest > Timestamp(0) && ahead_ms > retention_ms).then_some(ahead_ms),
+        behind_ms: (behind_ms > APART_MS_MAX).then_some(behind_ms),
+        expired,
+    }
 }
 
 /// What the records say of one execution.
@@ -240,7 +267,8 @@ impl Rebuild {
         found.routed |= kind == RecordKind::RouteSelected;
         found.kept.bytes += record.logical_size;
         found.kept.sequence = record.event_number;
-        found.kept.ended = found.status.is_terminal().then_some(found.time);
+        // As it was settled then: by the newest time in the journal, in which this record is counted already.
+        found.kept.ended = found.status.is_terminal().then_some(self.newest);
         Some(())
     }
 }

@@ -9,6 +9,18 @@ use super::{Shared, State, open};
 use crate::StoreError;
 use crate::store::{Brief, Watch};
 
+/// Keeps an execution as long as it lives.
+struct Pin {
+    shared: Arc<Shared>,
+    id: ExecutionId,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.shared.unpin(self.id);
+    }
+}
+
 impl Shared {
     /// What is at a watch's place.
     pub(super) fn look(&self, id: ExecutionId, after: u64) -> Result<Found, StoreError> {
@@ -59,8 +71,8 @@ impl Shared {
 
     /// The execution's fold: at hand for a live one, kept for a recent one, else read from the journal.
     pub(super) async fn snapshot(self: Arc<Self>, id: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
-        let brief = {
-            let state = self.readable()?;
+        let (brief, pin) = {
+            let mut state = self.readable()?;
             let Some(brief) = self.visible(&state, id) else { return Ok(None) };
             if let Some(live) = state.records.get(&id).and_then(|record| record.live.as_ref()) {
                 let fold = Arc::clone(&live.fold);
@@ -72,10 +84,13 @@ impl Shared {
                 drop(state);
                 return Ok(Some(Snapshot::clone(&snapshot)));
             }
-            brief
+            // What is being read must not be forgotten meanwhile.
+            state.ledger.pin(id);
+            (brief, Pin { shared: Arc::clone(&self), id })
         };
         let journal = self.journal.clone();
         let fold = self.blocking(move || open::fold(&journal, id, brief.created_at)).await??;
+        drop(pin);
         if fold.last_sequence() != brief.last_sequence {
             tracing::error!("an execution's events are not all in the journal");
             return Err(StoreError::Failed);

@@ -106,6 +106,9 @@ fn result(snapshot: &Snapshot, text: Text) -> Result<NewRecord, StoreError> {
     })
 }
 
+/// Most executions that one record forgets: its frame must fit into what the reserve has beside the ends of others.
+pub(crate) const FORGOTTEN_AT_ONCE_MAX: usize = 128;
+
 /// The record after which these executions and their keys are gone.
 ///
 /// # Errors

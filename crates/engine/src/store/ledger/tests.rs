@@ -1,5 +1,8 @@
 use super::*;
 
+/// When calls are made that go by no key's age.
+const NOW: Timestamp = Timestamp(1000);
+
 fn id(number: u8) -> ExecutionId {
     ExecutionId::from_random([number; 16])
 }
@@ -18,8 +21,8 @@ fn limits(max_executions: usize, max_bytes: u64) -> StoreLimits {
 
 /// Opens and ends an execution at `time`; counts 256 + 100 + 100 bytes.
 fn finished(ledger: &mut Ledger, number: u8, time: u64) -> Vec<ExecutionId> {
-    let evicted = ledger.open(id(number), Timestamp(time), None, weight(1, 100)).unwrap();
-    ledger.admit(id(number), terminal(2, 100)).unwrap();
+    let evicted = ledger.open(id(number), Timestamp(time), None, weight(1, 100), NOW).unwrap();
+    ledger.admit(id(number), terminal(2, 100), NOW).unwrap();
     ledger.settle(id(number), Timestamp(time));
     evicted
 }
@@ -28,7 +31,8 @@ fn invariants(ledger: &Ledger) {
     assert_eq!(ledger.bytes, ledger.accounts.values().map(|account| account.bytes).sum::<u64>());
     assert_eq!(ledger.created.len(), ledger.accounts.len());
     let ended = ledger.accounts.values().filter(|account| account.ended.is_some()).count();
-    assert_eq!(ledger.ended.len(), ended);
+    let over = ledger.accounts.values().filter(|account| account.over).count();
+    assert_eq!(ledger.ended.keyed.len() + ledger.ended.keyless.len() + over, ended);
     assert!(ledger.keys.values().all(|id| ledger.accounts.contains_key(id)));
 }
 
@@ -50,26 +54,26 @@ fn the_longest_ended_goes_first() {
 fn bytes_press_like_counts_and_a_vain_eviction_does_not_happen() {
     let mut ledger = Ledger::new(limits(100, 1000));
     finished(&mut ledger, 1, 10);
-    ledger.open(id(2), Timestamp(20), None, weight(1, 100)).unwrap();
+    ledger.open(id(2), Timestamp(20), None, weight(1, 100), NOW).unwrap();
     // 456 + 356 are kept; 300 more need the first one's room.
-    assert_eq!(ledger.admit(id(2), weight(2, 188)), Ok(vec![]));
-    assert_eq!(ledger.admit(id(2), weight(3, 457)), Err(StoreError::Full));
+    assert_eq!(ledger.admit(id(2), weight(2, 188), NOW), Ok(vec![]));
+    assert_eq!(ledger.admit(id(2), weight(3, 457), NOW), Err(StoreError::Full));
     assert!(ledger.visible(id(1), Timestamp(20)));
-    assert_eq!(ledger.admit(id(2), weight(3, 456)), Ok(vec![id(1)]));
-    assert_eq!(ledger.admit(id(2), weight(4, 1)), Err(StoreError::Full));
-    assert_eq!(ledger.admit(id(2), terminal(4, 2048)), Ok(vec![]));
+    assert_eq!(ledger.admit(id(2), weight(3, 456), NOW), Ok(vec![id(1)]));
+    assert_eq!(ledger.admit(id(2), weight(4, 1), NOW), Err(StoreError::Full));
+    assert_eq!(ledger.admit(id(2), terminal(4, 2048), NOW), Ok(vec![]));
     invariants(&ledger);
 }
 
 #[test]
 fn active_and_undurable_executions_stay() {
     let mut ledger = Ledger::new(limits(1, 10_000));
-    ledger.open(id(1), Timestamp(0), None, weight(1, 100)).unwrap();
-    assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 1)), Err(StoreError::Full));
-    ledger.admit(id(1), terminal(2, 100)).unwrap();
-    assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 1)), Err(StoreError::Full));
+    ledger.open(id(1), Timestamp(0), None, weight(1, 100), NOW).unwrap();
+    assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 1), NOW), Err(StoreError::Full));
+    ledger.admit(id(1), terminal(2, 100), NOW).unwrap();
+    assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 1), NOW), Err(StoreError::Full));
     ledger.settle(id(1), Timestamp(0));
-    assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 1)), Ok(vec![id(1)]));
+    assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 1), NOW), Ok(vec![id(1)]));
     invariants(&ledger);
 }
 
@@ -77,31 +81,31 @@ fn active_and_undurable_executions_stay() {
 fn an_execution_has_limits_of_its_own() {
     let own = StoreLimits { max_execution_bytes: 700, max_events: 3, ..StoreLimits::default() };
     let mut ledger = Ledger::new(own);
-    ledger.open(id(1), Timestamp(0), None, weight(1, 150)).unwrap();
-    assert_eq!(ledger.admit(id(1), weight(2, 217)), Ok(vec![]));
-    assert_eq!(ledger.admit(id(1), weight(3, 78)), Err(StoreError::ExecutionFull));
-    assert_eq!(ledger.admit(id(1), weight(3, 77)), Ok(vec![]));
-    assert_eq!(ledger.admit(id(1), weight(4, 0)), Err(StoreError::ExecutionFull));
-    assert_eq!(ledger.admit(id(1), terminal(4, 2049)), Err(StoreError::TerminalTooLarge));
-    assert_eq!(ledger.admit(id(1), terminal(4, 2048)), Ok(vec![]));
-    assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 445)), Err(StoreError::ExecutionFull));
+    ledger.open(id(1), Timestamp(0), None, weight(1, 150), NOW).unwrap();
+    assert_eq!(ledger.admit(id(1), weight(2, 217), NOW), Ok(vec![]));
+    assert_eq!(ledger.admit(id(1), weight(3, 78), NOW), Err(StoreError::ExecutionFull));
+    assert_eq!(ledger.admit(id(1), weight(3, 77), NOW), Ok(vec![]));
+    assert_eq!(ledger.admit(id(1), weight(4, 0), NOW), Err(StoreError::ExecutionFull));
+    assert_eq!(ledger.admit(id(1), terminal(4, 2049), NOW), Err(StoreError::TerminalTooLarge));
+    assert_eq!(ledger.admit(id(1), terminal(4, 2048), NOW), Ok(vec![]));
+    assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 445), NOW), Err(StoreError::ExecutionFull));
     invariants(&ledger);
 }
 
 #[test]
 fn order_is_kept_and_nothing_follows_a_terminal() {
     let mut ledger = Ledger::new(StoreLimits::default());
-    assert_eq!(ledger.admit(id(1), weight(2, 1)), Err(StoreError::Unknown));
-    assert_eq!(ledger.open(id(1), Timestamp(0), None, weight(2, 1)), Err(StoreError::OutOfOrder));
-    ledger.open(id(1), Timestamp(0), None, weight(1, 1)).unwrap();
-    assert_eq!(ledger.open(id(1), Timestamp(0), None, weight(1, 1)), Err(StoreError::OutOfOrder));
+    assert_eq!(ledger.admit(id(1), weight(2, 1), NOW), Err(StoreError::Unknown));
+    assert_eq!(ledger.open(id(1), Timestamp(0), None, weight(2, 1), NOW), Err(StoreError::OutOfOrder));
+    ledger.open(id(1), Timestamp(0), None, weight(1, 1), NOW).unwrap();
+    assert_eq!(ledger.open(id(1), Timestamp(0), None, weight(1, 1), NOW), Err(StoreError::OutOfOrder));
     for wrong in [1, 3] {
-        assert_eq!(ledger.admit(id(1), weight(wrong, 1)), Err(StoreError::OutOfOrder));
-        assert_eq!(ledger.admit(id(1), terminal(wrong, 1)), Err(StoreError::OutOfOrder));
+        assert_eq!(ledger.admit(id(1), weight(wrong, 1), NOW), Err(StoreError::OutOfOrder));
+        assert_eq!(ledger.admit(id(1), terminal(wrong, 1), NOW), Err(StoreError::OutOfOrder));
     }
-    ledger.admit(id(1), terminal(2, 1)).unwrap();
-    assert_eq!(ledger.admit(id(1), terminal(3, 1)), Err(StoreError::Ended));
-    assert_eq!(ledger.admit(id(1), weight(3, 1)), Err(StoreError::Ended));
+    ledger.admit(id(1), terminal(2, 1), NOW).unwrap();
+    assert_eq!(ledger.admit(id(1), terminal(3, 1), NOW), Err(StoreError::Ended));
+    assert_eq!(ledger.admit(id(1), weight(3, 1), NOW), Err(StoreError::Ended));
 }
 
 #[test]
@@ -110,10 +114,10 @@ fn keys_live_and_die_with_their_execution() {
     let identity = Identity { key_hash: [1; 32], fingerprint: [2; 32] };
     let other = Identity { fingerprint: [3; 32], ..identity };
     assert_eq!(ledger.owner(&identity, Timestamp(0)), None);
-    ledger.open(id(1), Timestamp(0), Some(identity), weight(1, 1)).unwrap();
+    ledger.open(id(1), Timestamp(0), Some(identity), weight(1, 1), NOW).unwrap();
     assert_eq!(ledger.owner(&identity, Timestamp(0)), Some(Owner { id: id(1), same_request: true }));
     assert_eq!(ledger.owner(&other, Timestamp(0)), Some(Owner { id: id(1), same_request: false }));
-    ledger.admit(id(1), terminal(2, 1)).unwrap();
+    ledger.admit(id(1), terminal(2, 1), NOW).unwrap();
     ledger.settle(id(1), Timestamp(50));
     assert!(ledger.owner(&identity, Timestamp(149)).is_some());
     assert_eq!(ledger.owner(&identity, Timestamp(150)), None);
@@ -121,7 +125,7 @@ fn keys_live_and_die_with_their_execution() {
     // Read when it expired: it stays for its reader, and the key already belongs to a newer execution.
     ledger.pin(id(1));
     assert!(ledger.expire(Timestamp(150)).is_empty());
-    ledger.open(id(2), Timestamp(150), Some(other), weight(1, 1)).unwrap();
+    ledger.open(id(2), Timestamp(150), Some(other), weight(1, 1), NOW).unwrap();
     ledger.unpin(id(1));
     assert_eq!(ledger.expire(Timestamp(150)), [id(1)]);
     assert_eq!(ledger.owner(&other, Timestamp(150)), Some(Owner { id: id(2), same_request: true }));
@@ -131,12 +135,66 @@ fn keys_live_and_die_with_their_execution() {
 #[test]
 fn lists_are_in_creation_order_and_hide_what_expired() {
     let mut ledger = Ledger::new(limits(10, 10_000));
-    ledger.open(id(9), Timestamp(5), None, weight(1, 1)).unwrap();
-    ledger.open(id(1), Timestamp(5), None, weight(1, 1)).unwrap();
+    ledger.open(id(9), Timestamp(5), None, weight(1, 1), NOW).unwrap();
+    ledger.open(id(1), Timestamp(5), None, weight(1, 1), NOW).unwrap();
     finished(&mut ledger, 4, 1);
     assert_eq!(ledger.list(None, 10, Timestamp(50)), [id(4), id(1), id(9)]);
     assert_eq!(ledger.list(None, 2, Timestamp(50)), [id(4), id(1)]);
     let after = Some(ListPosition { created_at: Timestamp(5), id: id(1) });
     assert_eq!(ledger.list(after, 10, Timestamp(50)), [id(9)]);
     assert_eq!(ledger.list(None, 10, Timestamp(101)), [id(1), id(9)]);
+}
+
+fn keyed(ledger: &mut Ledger, number: u8, time: u64) {
+    let identity = Identity { key_hash: [number; 32], fingerprint: [0; 32] };
+    ledger.open(id(number), Timestamp(time), Some(identity), weight(1, 100), Timestamp(time)).unwrap();
+    ledger.admit(id(number), terminal(2, 100), Timestamp(time)).unwrap();
+    ledger.settle(id(number), Timestamp(time));
+}
+
+#[test]
+fn a_young_key_is_never_evicted() {
+    let aged = StoreLimits { min_key_age_ms: 50, retention_ms: 1000, ..limits(3, 10_000) };
+    let mut ledger = Ledger::new(aged);
+    keyed(&mut ledger, 1, 10);
+    finished(&mut ledger, 2, 20);
+    keyed(&mut ledger, 3, 30);
+    let open = |ledger: &mut Ledger, number, now| {
+        ledger.open(id(number), Timestamp(now), None, weight(1, 1), Timestamp(now))
+    };
+    // Younger keys are passed over for what has none.
+    assert_eq!(open(&mut ledger, 4, 59), Ok(vec![id(2)]));
+    assert_eq!(open(&mut ledger, 5, 59), Err(StoreError::Full));
+    assert_eq!(ledger.admit(id(4), weight(2, 20_000), Timestamp(79)), Err(StoreError::Full));
+    assert_eq!(open(&mut ledger, 5, 60), Ok(vec![id(1)]));
+    assert_eq!(open(&mut ledger, 6, 79), Err(StoreError::Full));
+    assert_eq!(open(&mut ledger, 6, 80), Ok(vec![id(3)]));
+    invariants(&ledger);
+}
+
+#[test]
+fn keyed_and_keyless_go_in_one_order() {
+    let mut ledger = Ledger::new(limits(4, 10_000));
+    finished(&mut ledger, 1, 30);
+    keyed(&mut ledger, 2, 20);
+    keyed(&mut ledger, 3, 40);
+    finished(&mut ledger, 4, 10);
+    let order: Vec<_> = (5..9).map(|number| finished(&mut ledger, number, 50)).collect();
+    assert_eq!(order, [[id(4)], [id(2)], [id(1)], [id(3)]]);
+    invariants(&ledger);
+}
+
+#[test]
+fn what_expired_stays_hidden_when_the_clock_is_set_back() {
+    let mut ledger = Ledger::new(limits(10, 10_000));
+    finished(&mut ledger, 1, 10);
+    finished(&mut ledger, 2, 10);
+    ledger.pin(id(1));
+    assert_eq!(ledger.expire(Timestamp(110)), [id(2)]);
+    invariants(&ledger);
+    assert!(!ledger.visible(id(1), Timestamp(20)));
+    assert!(ledger.list(None, 10, Timestamp(20)).is_empty());
+    ledger.unpin(id(1));
+    assert_eq!(ledger.expire(Timestamp(20)), [id(1)]);
+    invariants(&ledger);
 }

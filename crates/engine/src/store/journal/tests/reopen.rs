@@ -188,18 +188,6 @@ async fn what_was_forgotten_stays_forgotten() {
 }
 
 #[tokio::test]
-async fn a_node_keeps_everything_and_refuses_when_full() {
-    let host = Host::new();
-    let (store, _) = host.open(StoreLimits { max_executions: 1, ..LIMITS });
-    create(&store, host.now(), 1).await.unwrap();
-    append(&store, host.now(), 1, 2, vec![completed()]).await.unwrap();
-    host.clock.advance(Duration::from_secs(365 * 86_400));
-    let refused = create(&store, host.now(), 2).await.unwrap_err();
-    assert_eq!(refused.to_failure().code, PortableCode::QueueFull);
-    assert_eq!(snapshot(&store, 1).await.status, Status::Succeeded);
-}
-
-#[tokio::test]
 async fn a_dropped_create_is_finished_and_joined() {
     let host = Host::new();
     let (store, journal, _) = host.open_manual().unwrap();

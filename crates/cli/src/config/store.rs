@@ -1,0 +1,74 @@
+//! The `[store]` section: how much a node keeps, for how long, on how much disk.
+//!
+//! Owns the names and bounds of its members. Must never repeat a value.
+
+use std::ops::Range;
+
+use sealog_engine::store::StoreLimits;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::{Refused, UNSUPPORTED, integer};
+
+/// Numbers that any JSON reader keeps.
+const INTEGER_MAX: i64 = (1 << 53) - 1;
+const READER_STALL_MS: u64 = 300_000;
+const DISK_BYTES: u64 = 4 << 30;
+
+/// What a node keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreConfig {
+    pub limits: StoreLimits,
+    /// Bytes of written frames; less where the disk has not twice as much.
+    pub max_disk_bytes: u64,
+    /// A connection that takes no byte for so long is closed, so that no reader keeps an execution for ever.
+    pub reader_stall_ms: u64,
+}
+
+impl Default for StoreConfig {
+    fn default() -> StoreConfig {
+        StoreConfig {
+            limits: StoreLimits::NODE,
+            max_disk_bytes: DISK_BYTES,
+            reader_stall_ms: READER_STALL_MS,
+        }
+    }
+}
+
+pub(super) fn store(
+    span: Range<usize>,
+    value: &Spanned<DeValue<'_>>,
+) -> std::result::Result<StoreConfig, Refused> {
+    let table = value
+        .get_ref()
+        .as_table()
+        .ok_or_else(|| Refused::new(span, "store", "a table, opened by [store]"))?;
+    let mut config = StoreConfig::default();
+    let mut max_executions = None;
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        let shown = format!("store.{name}");
+        let least = if name == "min_key_age_ms" { 0 } else { 1 };
+        let number = integer(value.get_ref()).filter(|number| (least..=INTEGER_MAX).contains(number));
+        let number = number.and_then(|number| u64::try_from(number).ok());
+        let limits = &mut config.limits;
+        let member = match name {
+            "max_executions" => max_executions.insert(1),
+            "max_bytes" => &mut limits.max_bytes,
+            "max_execution_bytes" => &mut limits.max_execution_bytes,
+            "max_events" => &mut limits.max_events,
+            "retention_ms" => &mut limits.retention_ms,
+            "min_key_age_ms" => &mut limits.min_key_age_ms,
+            "max_disk_bytes" => &mut config.max_disk_bytes,
+            "reader_stall_ms" => &mut config.reader_stall_ms,
+            _ => return Err(Refused::new(key.span(), &shown, UNSUPPORTED)),
+        };
+        *member = number.ok_or_else(|| {
+            Refused::new(key.span(), &shown, format!("an integer from {least} to {INTEGER_MAX}"))
+        })?;
+    }
+    if let Some(most) = max_executions {
+        config.limits.max_executions = usize::try_from(most).unwrap_or(usize::MAX);
+    }
+    Ok(config)
+}

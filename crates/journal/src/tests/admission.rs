@@ -1,0 +1,140 @@
+//! Who is taken when there is little room or little budget, in what order others are refused (JC-7, JC-10, R28).
+
+use sealog_disk::sim::SimDisk;
+use sealog_journal_format::journal_records::{Forget, KIND_FORGET};
+use sealog_journal_format::limits::DATA_START;
+
+use super::setup::{Bench, Opened, START_MS, closing, record};
+use crate::{Admission, Class, Health, JournalError, NewRecord, Ticket, Unit};
+
+fn used(disk: &SimDisk) -> u64 {
+    disk.files().values().map(|bytes| (bytes.len() as u64).next_multiple_of(4096)).sum()
+}
+
+fn forget(count: usize) -> Unit {
+    let body = Forget { streams: vec![[99; 16]; count] }.encode().unwrap();
+    let class = Class::FORGETS;
+    Unit::one(NewRecord {
+        kind: KIND_FORGET,
+        stream: None,
+        class,
+        event_number: 0,
+        body,
+        ..record(0, 0, b"")
+    })
+}
+
+fn submit(opened: &Opened, unit: Unit, admission: Admission) -> Ticket {
+    opened.journal.submit(unit, admission).unwrap()
+}
+
+/// `true`: durable; `false`: refused for want of room.
+fn outcome(mut ticket: Ticket) -> bool {
+    match ticket.try_result() {
+        Some(Ok(())) => true,
+        Some(Err(JournalError::Full)) => false,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn commit(opened: &Opened, unit: Unit, admission: Admission) -> bool {
+    let ticket = submit(opened, unit, admission);
+    opened.journal.turn();
+    outcome(ticket)
+}
+
+/// JC-7: of one group creations go first, then events, then what is forgotten; ends never.
+#[test]
+fn a_group_gives_up_creations_before_events_before_forgettings() {
+    let bench = Bench::new();
+    let opened = bench.open().unwrap();
+    assert!(commit(&opened, Unit::one(record(1, 1, b"opens")), Admission::Create));
+    bench.disk.set_capacity(Some(used(&bench.disk)));
+
+    // About 7.5 KiB are left. One open stream keeps 6400 bytes of them, two would keep 8704.
+    let create = submit(&opened, Unit::one(record(3, 1, b"opens")), Admission::Create);
+    let event = submit(&opened, Unit::one(record(1, 2, b"small")), Admission::Ordinary);
+    opened.journal.turn();
+    assert_eq!((outcome(create), outcome(event)), (false, true));
+    assert_eq!(opened.journal.health(), Health::Full);
+
+    let event = submit(&opened, Unit::one(record(1, 3, &[3; 2000])), Admission::Ordinary);
+    let gone = submit(&opened, forget(10), Admission::Forget);
+    opened.journal.turn();
+    assert_eq!((outcome(event), outcome(gone)), (false, true));
+
+    let mut forgotten = 0;
+    while commit(&opened, forget(50), Admission::Forget) {
+        forgotten += 1;
+    }
+    assert!((1..10).contains(&forgotten), "{forgotten}");
+    let end =
+        submit(&opened, Unit::one(NewRecord { body: vec![1; 2100], ..closing(1, 3) }), Admission::Reserved);
+    let gone = submit(&opened, forget(1), Admission::Forget);
+    opened.journal.turn();
+    // Its own end frees what the reserve kept for it.
+    assert!(outcome(end));
+    let _ = outcome(gone);
+    drop(opened);
+    assert!(bench.open().unwrap().report.interrupted.is_empty());
+}
+
+/// Bytes behind the headers of the segments, and how many segments there are.
+fn frames(disk: &SimDisk) -> (u64, u64) {
+    let segments = disk.files().into_iter().filter(|(name, _)| name.ends_with(".seg"));
+    let lengths: Vec<u64> = segments.map(|(_, bytes)| bytes.len() as u64 - DATA_START).collect();
+    (lengths.iter().sum(), lengths.len() as u64)
+}
+
+/// JC-10: new work stops at the budget, ends do not, and the files stay within it, four segments, and their headers.
+/// Another start counts what is there.
+#[test]
+fn the_budget_counts_written_frames_across_starts() {
+    const BUDGET: u64 = 300 << 10;
+    let mut bench = Bench::new();
+    bench.config.tuning.disk_bytes_max = BUDGET;
+    let most = |disk: &SimDisk| BUDGET + 4 * (64 << 10) + frames(disk).1 * DATA_START;
+    let (mut open, mut streams) = (Vec::new(), 0);
+    let mut opened = bench.open().unwrap();
+    'filling: for n in 1..=250_u8 {
+        if n % 20 == 0 {
+            opened.journal.close().unwrap();
+            assert!(frames(&bench.disk).0 <= BUDGET);
+            opened = bench.open().unwrap();
+        }
+        if !commit(&opened, Unit::one(record(n, 1, b"opens")), Admission::Create) {
+            break;
+        }
+        streams += 1;
+        open.push(n);
+        for event in 2..6 {
+            if !commit(&opened, Unit::one(record(n, event, &[n; 1000])), Admission::Ordinary) {
+                break 'filling;
+            }
+            opened.journal.maintain();
+            assert!(used(&bench.disk) <= most(&bench.disk));
+        }
+        // What stays open asks for room of its own, which is not what is looked at here.
+        if open.len() > 5 {
+            assert!(commit(&opened, Unit::one(closing(open.remove(0), 9)), Admission::Reserved));
+        }
+    }
+    assert!((40..100).contains(&streams), "{streams}");
+    assert_eq!(opened.journal.health(), Health::Full);
+    assert!(commit(&opened, forget(1), Admission::Forget));
+    for n in &open {
+        assert!(commit(&opened, Unit::one(closing(*n, 9)), Admission::Reserved));
+    }
+    assert!(used(&bench.disk) <= most(&bench.disk));
+    opened.journal.close().unwrap();
+    assert!(frames(&bench.disk).0 > BUDGET - 2000);
+
+    let opened = bench.open().unwrap();
+    assert!(!commit(&opened, Unit::one(record(251, 1, b"opens")), Admission::Create));
+    drop(opened);
+    bench.config.tuning.disk_bytes_max = 2 * BUDGET;
+    let opened = bench.open().unwrap();
+    assert!(commit(&opened, Unit::one(record(251, 1, b"opens")), Admission::Create));
+    assert_eq!(opened.journal.health(), Health::Ready);
+    assert!(opened.records.iter().all(|record| record.time_ms < START_MS + 10));
+}
