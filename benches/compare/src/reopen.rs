@@ -25,7 +25,8 @@ fn producers(count: u64) -> Vec<Deltas> {
 }
 
 fn config(folder: &Path) -> Result<Config> {
-    sealed::config(folder, true)
+    // A folder of its own: the journal insists on making it.
+    sealed::config(&folder.join("journal"), true)
 }
 
 /// Fills an empty folder with `events` and tells so; then it waits for its end by SIGKILL.

@@ -52,8 +52,10 @@ impl<'a> Systems<'a> {
             "floor-overwrite" => Ok(System::Overwrite(filled()?, 1)),
             "floor-overwrite64" => Ok(System::Overwrite(filled()?, BATCH)),
             "bare" => peer(Box::new(Bare::new(filled()?)), usize::MAX),
-            "sealog" => Ok(System::Sealed(Sealed::start(folder, true, self.runtime)?)),
-            "sealog-portable" => Ok(System::Sealed(Sealed::start(folder, false, self.runtime)?)),
+            "sealog" => Ok(System::Sealed(Sealed::start(&folder.join("journal"), true, self.runtime)?)),
+            "sealog-portable" => {
+                Ok(System::Sealed(Sealed::start(&folder.join("journal"), false, self.runtime)?))
+            }
             other => {
                 let (sink, group_max) = peers::start(other, folder)?;
                 peer(sink, group_max)
@@ -97,9 +99,9 @@ impl<'a> Systems<'a> {
                 }
                 System::Peer(peer) => {
                     peer.close()?;
-                    match name == "bare" {
-                        true => running.written_bytes,
-                        false => host::size_bytes(&running.folder)?,
+                    match running.written_bytes {
+                        0 => host::size_bytes(&running.folder)?,
+                        written => written,
                     }
                 }
             };
