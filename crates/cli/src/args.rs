@@ -1,11 +1,15 @@
 //! The command line: verbs, flags and their help. Owns every name a user types; must never read a file, a key or the
 //! environment.
 
+mod rekey;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sealog_seal::StoreId;
+
+pub use rekey::{AddSlot, ExportKeyring, ImportKeyring, Operation, Rekey, RemoveSlot, Rotate};
 
 /// A durable, encrypted execution journal: runs model requests, writes every fact before anyone sees it, and
 /// replays it byte for byte.
@@ -31,6 +35,8 @@ pub enum Verb {
     Run(Run),
     /// See the whole promise in a few seconds: stream, kill -9, restart, replay
     Demo(Demo),
+    /// See whether directory, disk and clock are fit for a journal
+    Doctor(Doctor),
     /// Create, look at, check and replay a journal
     #[command(subcommand)]
     Journal(Journal),
@@ -43,16 +49,16 @@ pub enum Verb {
 )]
 pub struct KeyArgs {
     /// A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits
-    #[arg(long, value_name = "FILE")]
-    pub key_file: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", global = true)]
+    pub key_file: Vec<PathBuf>,
     /// Read the key from this inherited file descriptor
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", global = true)]
     pub key_fd: Option<u32>,
     /// A file whose text is the passphrase
-    #[arg(long, value_name = "FILE")]
-    pub passphrase_file: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", global = true)]
+    pub passphrase_file: Vec<PathBuf>,
     /// Ask for the passphrase on the terminal, without echo
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub prompt: bool,
 }
 
@@ -60,7 +66,7 @@ pub struct KeyArgs {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct PlaceArgs {
     /// Accept a network file system, where locks and syncs may not hold
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub allow_network_fs: bool,
 }
 
@@ -136,6 +142,15 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Demo {}
 
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// The directory [default: $XDG_STATE_HOME/sealog, else ~/.local/state/sealog]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Journal {
     /// Create a journal
@@ -146,6 +161,8 @@ pub enum Journal {
     Verify(Verify),
     /// Print one execution's events, offline
     Replay(Replay),
+    /// Change who can open the journal, and its keys
+    Rekey(Rekey),
 }
 
 #[derive(Debug, Args)]
@@ -173,6 +190,9 @@ pub struct Inspect {
     /// Show where the events of one execution stand
     #[arg(long, value_name = "ID")]
     pub execution: Option<String>,
+    /// List root keys and what names them
+    #[arg(long)]
+    pub keys: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]

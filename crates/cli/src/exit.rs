@@ -4,7 +4,8 @@
 use std::process::ExitCode;
 
 use sealog_disk::{DiskError, ErrorKind};
-use sealog_journal::JournalError;
+use sealog_journal::{JournalError, KeyringRefusal};
+use sealog_seal::ChangeError;
 
 /// How a verb ended. Scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,27 @@ pub fn of_journal(error: &JournalError) -> (Exit, &'static str) {
         JournalError::Closed => (Exit::Failed, "closed"),
         JournalError::Misuse(_) => (Exit::Failed, "internal"),
         JournalError::AlreadyExists => (Exit::Failed, "already_exists"),
+        JournalError::Slots(error) => of_change(error),
+        JournalError::KeyringRefused(KeyringRefusal::NotNewer { .. }) => (Exit::Failed, "keyring_not_newer"),
+        JournalError::KeyringRefused(KeyringRefusal::LacksKeys) => (Exit::Failed, "keyring_lacks_keys"),
         JournalError::Disk(error) => of_disk(error),
+    }
+}
+
+/// The exit code of a refused change of the keyring and the stable word for it.
+fn of_change(error: &ChangeError) -> (Exit, &'static str) {
+    match error {
+        ChangeError::UnknownSlot => (Exit::NotFound, "no_such_slot"),
+        ChangeError::BadName => (Exit::Usage, "bad_slot_name"),
+        ChangeError::BadParameters => (Exit::Usage, "bad_stretch"),
+        ChangeError::DuplicateName => (Exit::Failed, "slot_exists"),
+        ChangeError::TooManySlots => (Exit::Failed, "too_many_slots"),
+        ChangeError::LastSlot | ChangeError::NoSlot => (Exit::Failed, "last_slot"),
+        ChangeError::SlotNotCovered { .. } => (Exit::Failed, "slot_not_covered"),
+        ChangeError::TooManyRootKeys | ChangeError::GenerationExhausted => (Exit::Failed, "keyring_full"),
+        ChangeError::OutOfMemory => (Exit::TryAgain, "out_of_memory"),
+        ChangeError::RandomUnavailable => (Exit::TryAgain, "no_randomness"),
+        ChangeError::UnknownRootKey | ChangeError::RootKeyActive => (Exit::Failed, "internal"),
     }
 }
 
@@ -127,6 +148,10 @@ mod tests {
             "no_journal",
         );
         check(JournalError::AlreadyExists, 1, "already_exists");
+        check(JournalError::Slots(ChangeError::UnknownSlot), 4, "no_such_slot");
+        check(JournalError::Slots(ChangeError::LastSlot), 1, "last_slot");
+        check(JournalError::Slots(ChangeError::BadName), 2, "bad_slot_name");
+        check(JournalError::KeyringRefused(KeyringRefusal::LacksKeys), 1, "keyring_lacks_keys");
     }
 
     #[test]

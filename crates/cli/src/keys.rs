@@ -2,6 +2,7 @@
 //!
 //! Owns their order and the rules for key files. A key never comes from a flag's value and never leaves in a text.
 
+pub mod new;
 mod prompt;
 
 use std::path::{Path, PathBuf};
@@ -46,16 +47,18 @@ impl Given {
     pub fn read(args: &KeyArgs, render: Render) -> Result<Given> {
         let mut keys = Vec::new();
         let mut absent = None;
-        if let Some(path) = &args.key_file {
+        for path in &args.key_file {
             match key_file(path)? {
                 Some(key) => keys.push(key),
-                None => absent = Some(path.clone()),
+                // One name is a file that may be made; of several, each must be there.
+                None if args.key_file.len() == 1 => absent = Some(path.clone()),
+                None => return Err(no_such_key_file(path)),
             }
         }
         if let Some(descriptor) = args.key_fd {
             keys.push(key_fd(descriptor)?);
         }
-        if let Some(path) = &args.passphrase_file {
+        for path in &args.passphrase_file {
             keys.push(passphrase_file(path, render)?);
         }
         if args.prompt {

@@ -47,9 +47,11 @@ fn dispatch(verb: &Verb, render: Render) -> Result<Exit> {
         Verb::Serve(args) => verbs::serve::run(args, render),
         Verb::Run(args) => verbs::run::run(args, render),
         Verb::Demo(args) => verbs::demo::run(args, render),
+        Verb::Doctor(args) => verbs::doctor::run(args, render),
         Verb::Journal(Journal::Init(args)) => verbs::journal::init::run(args, render),
         Verb::Journal(Journal::Inspect(args)) => verbs::journal::inspect::run(args, render),
         Verb::Journal(Journal::Verify(args)) => verbs::journal::verify::run(args, render),
         Verb::Journal(Journal::Replay(args)) => verbs::journal::replay::run(args, render),
+        Verb::Journal(Journal::Rekey(args)) => verbs::journal::rekey::run(args, render),
     }
 }

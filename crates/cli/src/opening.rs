@@ -13,7 +13,7 @@ use sealog_disk::{Disk, DiskError, Entropy, Folder, Name, io};
 use sealog_engine::store::journal::EngineCodec;
 use sealog_journal::{Config, Contents, Create, JournalError, look};
 use sealog_seal::{
-    KEYRING_BYTES_MAX, KeyFile, RandomUnavailable, Secret, SlotKind, SlotParams, StoreId, choose,
+    KEYRING_BYTES_MAX, KeyFile, Outline, RandomUnavailable, Secret, SlotKind, SlotParams, StoreId, choose,
 };
 
 use crate::args::{ExpectArgs, KeyArgs, PlaceArgs};
@@ -60,6 +60,29 @@ pub fn for_reading(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) 
             Some(_) => JournalError::JournalElsewhere,
             None => JournalError::NoJournal,
         })),
+    }
+}
+
+/// What puts a keyring back opens: `store` is there, the keyring may not be. `given_keyring` is the one that the secrets
+/// are for.
+///
+/// # Errors
+/// As [`for_reading`].
+pub fn for_keyring(
+    dir: &Path,
+    place: PlaceArgs,
+    key: &KeyArgs,
+    given_keyring: &Outline,
+    render: Render,
+) -> Result<Config> {
+    let given = Given::read(key, render)?;
+    let disk: Arc<dyn Disk> = Arc::new(places::open_existing(dir, place, render)?);
+    match look(&*disk).map_err(|error| Failure::journal(error, dir))? {
+        Contents::Journal { store_id } => {
+            let secrets = given.secrets(store_id, outline_takes_passphrase(given_keyring))?;
+            Ok(config(disk, secrets))
+        }
+        Contents::Empty | Contents::Leftovers { .. } => Err(Failure::journal(JournalError::NoJournal, dir)),
     }
 }
 
@@ -236,7 +259,7 @@ fn new_secret(key: NewKey, given: Given, store_id: StoreId) -> Result<(Secret, O
     Ok((key.secret(), Some((path, key))))
 }
 
-fn random(buf: &mut [u8]) -> std::result::Result<(), RandomUnavailable> {
+pub fn random(buf: &mut [u8]) -> std::result::Result<(), RandomUnavailable> {
     RealEntropy.fill(buf).map_err(|_| RandomUnavailable)
 }
 
@@ -246,7 +269,7 @@ fn fresh_store_id() -> Result<StoreId> {
     Ok(StoreId(id))
 }
 
-fn no_randomness() -> Failure {
+pub fn no_randomness() -> Failure {
     Failure::new(Exit::TryAgain, "no_randomness", "the system gave no randomness")
         .next("run the same command again")
 }
@@ -269,7 +292,10 @@ fn takes_passphrase(disk: &dyn Disk) -> bool {
         io::read_to_vec(&*file, KEYRING_BYTES_MAX).ok()
     };
     let (first, second) = (copy("keyring.0"), copy("keyring.1"));
-    choose([first.as_deref(), second.as_deref()], None).is_ok_and(|choice| {
-        choice.outline.slots.iter().any(|slot| matches!(slot.kind, SlotKind::Passphrase(_)))
-    })
+    choose([first.as_deref(), second.as_deref()], None)
+        .is_ok_and(|choice| outline_takes_passphrase(&choice.outline))
+}
+
+fn outline_takes_passphrase(outline: &Outline) -> bool {
+    outline.slots.iter().any(|slot| matches!(slot.kind, SlotKind::Passphrase(_)))
 }

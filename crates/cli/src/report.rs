@@ -2,6 +2,8 @@
 //!
 //! Owns the words about torn tails, damage and gaps. Holds places and counts only, never content.
 
+pub mod keys;
+
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -10,12 +10,14 @@ mod file;
 mod file_system;
 mod host;
 mod lock;
+mod measure;
 mod outside;
 mod uncached;
 
 pub use directory::{OpenOptions, RealDisk};
 pub use file_system::Warning;
 pub use host::{RealClock, RealEntropy};
+pub use measure::{Series, SyncTimes, measure_syncs};
 pub use outside::{FileContent, create_secret_file, read_fd, read_file};
 
 #[cfg(test)]

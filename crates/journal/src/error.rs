@@ -62,6 +62,11 @@ pub enum JournalError {
     OutOfMemory,
     #[error("there is a journal here already")]
     AlreadyExists,
+    /// A change of the keyring that its rules refuse.
+    #[error(transparent)]
+    Slots(sealog_seal::ChangeError),
+    #[error("this keyring is not put back: {0}")]
+    KeyringRefused(crate::KeyringRefusal),
     #[error(transparent)]
     Disk(#[from] DiskError),
 }
@@ -88,7 +93,9 @@ impl JournalError {
             | JournalError::Misuse(_)
             | JournalError::NoRandomness
             | JournalError::OutOfMemory
-            | JournalError::AlreadyExists => false,
+            | JournalError::AlreadyExists
+            | JournalError::Slots(_)
+            | JournalError::KeyringRefused(_) => false,
         }
     }
 }

@@ -17,10 +17,12 @@ mod error;
 mod head;
 mod index;
 mod journal;
+mod keyring_files;
 mod lock;
 mod reader;
 mod record;
 mod recovery;
+mod rekey;
 mod segment;
 mod shared;
 mod store;
@@ -40,6 +42,10 @@ pub use reader::{SequenceReader, StreamReader};
 pub use record::{Class, Ignore, NewRecord, Record, Replay, StreamId, Unit};
 pub use recovery::apply::Repairs;
 pub use recovery::findings::{FrameView, Gap, Problem, SegmentFacts, Sink, TornTail};
+pub use rekey::{
+    Imported, KeyFacts, KeyringRefusal, Rekey, Rekeyed, RootFacts, RootUse, export_keyring, import_keyring,
+    key_facts,
+};
 pub use shared::Health;
 pub use store::KeyringCopy;
 pub use writer::core::Turn;

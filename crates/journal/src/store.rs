@@ -141,7 +141,7 @@ pub(crate) fn read_store(disk: &dyn Disk, data: bool) -> Result<StoreFile> {
     })
 }
 
-fn keyring_error(e: KeyringError) -> JournalError {
+pub(crate) fn keyring_error(e: KeyringError) -> JournalError {
     match e {
         KeyringError::WrongKey => JournalError::WrongKey,
         KeyringError::UnsupportedVersion(version) => {

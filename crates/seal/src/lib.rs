@@ -18,6 +18,7 @@ mod label;
 mod limits;
 mod nonce;
 mod random;
+mod recovery;
 mod rejected;
 mod root;
 mod secret;
@@ -39,6 +40,7 @@ pub use keyring::{
 pub use limits::SealLimits;
 pub use nonce::{SealError, SealOnce};
 pub use random::{RandomBytes, RandomUnavailable};
+pub use recovery::recovery_text;
 pub use rejected::Rejected;
 pub use root::{RootKey, RootState};
 pub use secret::{Passphrase, Secret, SecretError};

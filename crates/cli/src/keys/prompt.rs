@@ -24,19 +24,67 @@ pub fn possible() -> bool {
 /// # Errors
 /// There is no terminal, or nothing usable was typed.
 pub fn passphrase() -> Result<Secret> {
+    checked(&ask("passphrase: ", "--passphrase-file FILE")?)
+}
+
+/// Asks twice for a new one: a slip would lock everybody out.
+///
+/// # Errors
+/// As [`passphrase`], or the two are not the same.
+pub fn new_passphrase() -> Result<Secret> {
+    let first = ask("new passphrase: ", "--new-passphrase-file FILE or --new-key-file FILE")?;
+    let second = ask("once more: ", "--new-passphrase-file FILE")?;
+    if *first != *second {
+        return Err(Failure::usage("bad_passphrase", "the two passphrases are not the same"));
+    }
+    checked(&first)
+}
+
+/// Shows a secret once, on the terminal alone.
+///
+/// # Errors
+/// There is no terminal.
+pub fn show_once(label: &str, secret: &str) -> Result<()> {
+    if !stderr().is_terminal() {
+        return Err(no_terminal("there is no terminal to show it on", "--recovery-file FILE"));
+    }
+    let written = writeln!(stderr(), "{label}: {secret}");
+    written.map_err(|error| no_terminal("the terminal took nothing", "--recovery-file FILE").because(error))
+}
+
+/// Whether something can be shown to somebody and to nobody else.
+///
+/// # Errors
+/// There is no terminal.
+pub fn can_show() -> Result<()> {
+    match stderr().is_terminal() {
+        true => Ok(()),
+        false => {
+            Err(no_terminal("there is no terminal to show the recovery secret on", "--recovery-file FILE"))
+        }
+    }
+}
+
+fn no_terminal(what: &str, instead: &str) -> Failure {
+    Failure::usage("no_terminal", what).next(format!("run the same command with {instead}"))
+}
+
+fn checked(typed: &[u8]) -> Result<Secret> {
+    Secret::passphrase(typed).map_err(|error| Failure::usage("bad_passphrase", error.to_string()))
+}
+
+fn ask(label: &str, instead: &str) -> Result<Zeroizing<Vec<u8>>> {
     if !possible() {
-        return Err(Failure::usage("no_terminal", "there is no terminal to ask for a passphrase")
-            .next("run the same command with --passphrase-file FILE"));
+        return Err(no_terminal("there is no terminal to ask for a passphrase", instead));
     }
     let typed = {
         // Before the prompt: what is typed at once must not be flushed away.
         let _silence = Silence::begin()?;
-        let _ = write!(stderr(), "passphrase: ");
+        let _ = write!(stderr(), "{label}");
         read_line(&mut read_byte)
     };
     let _ = writeln!(stderr());
-    let typed = typed?;
-    Secret::passphrase(&typed).map_err(|error| Failure::usage("bad_passphrase", error.to_string()))
+    typed
 }
 
 /// Echo, line editing and signals off while it lives.

@@ -68,11 +68,21 @@ fn anything_else_is_no_key_file() {
 #[test]
 fn a_named_source_that_is_missing_is_told_apart_from_none() {
     let folder = Folder::new();
-    let absent = KeyArgs { key_file: Some(folder.0.path().join("k")), ..KeyArgs::default() };
+    let absent = KeyArgs { key_file: vec![folder.0.path().join("k")], ..KeyArgs::default() };
     assert!(matches!(Given::read(&absent, RENDER), Ok(Given::Absent(_))));
     let passphrase = folder.file("p", b"correct horse\n", 0o600);
-    let both = KeyArgs { passphrase_file: Some(passphrase), ..absent };
+    let both = KeyArgs { passphrase_file: vec![passphrase], ..absent };
     assert_eq!(Given::read(&both, RENDER).unwrap_err().code, "no_such_key_file");
-    let empty = KeyArgs { passphrase_file: Some(folder.file("e", b"\n", 0o600)), ..KeyArgs::default() };
+    let empty = KeyArgs { passphrase_file: vec![folder.file("e", b"\n", 0o600)], ..KeyArgs::default() };
     assert_eq!(Given::read(&empty, RENDER).unwrap_err().code, "bad_passphrase_file");
+}
+
+#[test]
+fn several_key_files_are_all_read_and_must_all_be_there() {
+    let folder = Folder::new();
+    let (one, two) = (folder.file("one", &[1; 32], 0o600), folder.file("two", &[2; 32], 0o600));
+    let both = KeyArgs { key_file: vec![one.clone(), two], ..KeyArgs::default() };
+    assert!(matches!(Given::read(&both, RENDER), Ok(Given::Keys(keys)) if keys.len() == 2));
+    let absent = KeyArgs { key_file: vec![one, folder.0.path().join("k")], ..KeyArgs::default() };
+    assert_eq!(Given::read(&absent, RENDER).unwrap_err().code, "no_such_key_file");
 }

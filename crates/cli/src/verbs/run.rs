@@ -60,9 +60,9 @@ fn only_asks(args: &Run) -> Result<()> {
         ("--no-create", args.expect.no_create),
         ("--store-id", args.expect.store_id.is_some()),
         ("--allow-network-fs", args.place.allow_network_fs),
-        ("--key-file", args.key.key_file.is_some()),
+        ("--key-file", !args.key.key_file.is_empty()),
         ("--key-fd", args.key.key_fd.is_some()),
-        ("--passphrase-file", args.key.passphrase_file.is_some()),
+        ("--passphrase-file", !args.key.passphrase_file.is_empty()),
         ("--prompt", args.key.prompt),
     ];
     match given.into_iter().find(|(_, given)| *given) {

@@ -98,9 +98,24 @@ fn prepare(bench: &Bench, setup: &str) -> Prepared {
             execution = bench.finished();
             bench.flip(SEGMENT, FIRST_GROUP_BODY);
         }
+        "two key files" => two_keys(bench),
+        "a destroyed keyring beside its export" => {
+            execution = bench.finished();
+            bench.run(&["journal", "rekey", "data", "export-keyring", "ring", "--key-file", "key"]).expect(0);
+            bench.remove("data/keyring.0");
+            bench.write("data/keyring.1", b"no keyring", 0o600);
+        }
         other => panic!("no such setup: {other}"),
     }
     Prepared { execution }
+}
+
+/// A finished execution, and a second slot for the key file `second`.
+fn two_keys(bench: &Bench) {
+    bench.finished();
+    let add =
+        ["journal", "rekey", "data", "add-slot", "second", "--new-key-file", "second", "--key-file", "key"];
+    bench.run(&add).expect(0);
 }
 
 /// The text without what differs from run to run.

@@ -129,8 +129,8 @@ fn without_a_key_the_store_id_finds_it() {
     assert!(lost.stderr.contains(id), "{}", lost.stderr);
 }
 
-/// A process whose terminal is ours: what it wrote there and its exit code, once `typed` was entered at its prompt.
-fn at_a_terminal(bench: &Bench, typed: &[u8]) -> (String, Option<i32>) {
+/// A process whose terminal is ours: what it wrote there and its exit code, once each of `typed` was entered at a prompt.
+pub fn at_a_terminal(bench: &Bench, arguments: &[&str], typed: &[&[u8]]) -> (String, Option<i32>) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
@@ -138,20 +138,23 @@ fn at_a_terminal(bench: &Bench, typed: &[u8]) -> (String, Option<i32>) {
     let name = ptsname(&ours, Vec::new()).unwrap();
     let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
     let theirs = rustix::fs::open(&name, flags, rustix::fs::Mode::empty()).unwrap();
-    let mut command = bench.command(&VERIFY);
+    let mut command = bench.command(arguments);
     command.stdin(theirs.try_clone().unwrap()).stderr(theirs).stdout(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
     // Its ends of the terminal; without this the reading below would never end.
     drop(command);
     let mut shown = Vec::new();
     let mut buf = [0; 256];
-    let mut entered = false;
+    let mut typed = typed.iter();
+    // A prompt is answered once: what stands before it was asked already.
+    let mut answered = 0;
     // The system says EIO once nobody has the other end open any more.
     while let Ok(count) = rustix::io::read(&ours, &mut buf) {
         shown.extend_from_slice(&buf[..count]);
-        if !entered && shown.ends_with(b"passphrase: ") {
-            rustix::io::write(&ours, typed).unwrap();
-            entered = true;
+        let asks = shown.len() > answered && shown.ends_with(b": ");
+        if let Some(line) = asks.then(|| typed.next()).flatten() {
+            answered = shown.len();
+            rustix::io::write(&ours, line).unwrap();
         }
     }
     (String::from_utf8(shown).unwrap(), child.wait().unwrap().code())
@@ -163,7 +166,7 @@ fn a_terminal_is_asked_without_echo() {
     bench.write("phrase", b"correct horse", 0o600);
     bench.run(&["journal", "init", "data", "--passphrase-file", "phrase"]).expect(0);
     for (typed, code) in [(&b"correct horse\n"[..], 0), (b"wrong horse\n", 12), (b"corr\x03", 1)] {
-        let (shown, found) = at_a_terminal(&bench, typed);
+        let (shown, found) = at_a_terminal(&bench, &VERIFY, &[typed]);
         assert_eq!(found, Some(code), "{shown}");
         assert!(shown.starts_with("passphrase: \r\n") && !shown.contains("horse"), "{shown}");
     }

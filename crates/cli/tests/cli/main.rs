@@ -7,10 +7,12 @@
 mod bench;
 mod codes;
 mod demo;
+mod doctor;
 mod golden;
 mod init;
 mod keys;
 mod node;
 mod page;
 mod reading;
+mod rekey;
 mod run;

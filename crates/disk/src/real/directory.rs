@@ -67,6 +67,11 @@ impl RealDisk {
         &self.warnings
     }
 
+    /// What its file system is called, `unknown` where that is not known.
+    pub fn file_system(&self) -> &'static str {
+        file_system::name(&self.root)
+    }
+
     fn folder(&self, folder: Folder, op: Operation) -> Result<&OwnedFd> {
         let cell = match folder {
             Folder::Root => return Ok(&self.root),

@@ -63,6 +63,25 @@ const MEMORY: [(u32, &str); 2] = [(0x0102_1994, "tmpfs"), (0x8584_58F6, "ramfs")
 
 const OVERLAY: u32 = 0x794C_7630;
 
+/// Local ones that are known by name.
+const LOCAL: [(u32, &str); 8] = [
+    (0xEF53, "ext4"),
+    (0x5846_5342, "XFS"),
+    (0x9123_683E, "Btrfs"),
+    (0x2FC1_2FC1, "ZFS"),
+    (0xF2F5_2010, "F2FS"),
+    (0xCA45_1A4E, "bcachefs"),
+    (0x4D44, "FAT"),
+    (OVERLAY, "overlayfs"),
+];
+
+/// What the file system under a directory is called, as far as it is known.
+pub(super) fn name(directory: &OwnedFd) -> &'static str {
+    let magic = fstatfs(directory).map(|found| found.f_type as u32).unwrap_or_default();
+    let tables = NETWORK.iter().chain(&MEMORY).chain(&LOCAL);
+    tables.into_iter().find(|row| row.0 == magic).map_or("unknown", |row| row.1)
+}
+
 /// # Errors
 /// `Unsafe`, the file system's name as detail, for a network file system that was not allowed.
 pub(super) fn judge(directory: &OwnedFd, allow_network: bool) -> Result<Vec<Warning>, DiskError> {

@@ -8,8 +8,9 @@ use sealog_seal::StoreId;
 
 use crate::error::Result;
 use crate::head::{HeadContent, HeadState, HeadWriter};
+use crate::keyring_files;
 use crate::recovery::findings::{Scan, TornTail};
-use crate::store::{self, KeyringCopy, Store, keyring_name, root_name};
+use crate::store::{self, Store, root_name};
 
 const QUARANTINE_FILES_MAX: usize = 64;
 const QUARANTINE_BYTES_MAX: u64 = 64 << 20;
@@ -30,6 +31,8 @@ pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan) -> Result<Repa
     let disk = &*store.disk;
     let mut repairs = Repairs::default();
     remove_leftovers(disk)?;
+    // Before the head or a segment is written under a key that the other copy may not hold.
+    repairs.keyring_levelled = keyring_files::level(store)?;
     for (at, tail) in scan.tails.iter().enumerate() {
         let copied = quarantine(store, scan, tail)?;
         repairs.tail_quarantined = copied && (at == 0 || repairs.tail_quarantined);
@@ -47,7 +50,6 @@ pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan) -> Result<Repa
         disk.sync_folder(Folder::Segments)?;
         repairs.empty_segment_removed = Some(follower.number);
     }
-    repairs.keyring_levelled = level_keyring(store)?;
     Ok(repairs)
 }
 
@@ -185,25 +187,4 @@ fn prune(disk: &dyn Disk, more: u64) -> Result<()> {
         bytes -= entry.length;
     }
     Ok(())
-}
-
-/// A damaged, missing or older copy is replaced by the one that counts; on a full disk by a later start.
-fn level_keyring(store: &Store) -> Result<bool> {
-    let mut levelled = false;
-    for (copy, state) in store.copies.iter().enumerate() {
-        if *state != KeyringCopy::Good {
-            let bytes = store.keyring.encode();
-            match io::publish(&*store.disk, &root_name("keyring.tmp"), &keyring_name(copy), &bytes) {
-                Ok(()) => levelled = true,
-                Err(e) if e.kind == ErrorKind::Full => {
-                    tracing::warn!("no room for the second keyring copy");
-                    if let Err(e) = store.disk.remove(&root_name("keyring.tmp")) {
-                        tracing::debug!(kind = ?e.kind, "an unfinished keyring copy was not removed");
-                    }
-                }
-                Err(e) => return Err(e.into()),
-            }
-        }
-    }
-    Ok(levelled)
 }

@@ -21,6 +21,8 @@ mod limits;
 mod order;
 mod readers;
 mod readers_disk;
+mod rekey;
+mod rekey_crash;
 pub(crate) mod setup;
 mod smoke;
 mod splice;

@@ -84,6 +84,57 @@ impl Keyring {
         draft.finish(random)
     }
 
+    /// The next generation, with `slot` in the place of the slot `old`: what was opened by one is opened by the other, and
+    /// at no moment by neither.
+    ///
+    /// # Errors
+    /// [`ChangeError::UnknownSlot`], and as [`Keyring::add_slot`].
+    pub fn replace_slot(
+        &self,
+        old: &str,
+        slot: &NewSlot<'_>,
+        random: &mut dyn RandomBytes,
+    ) -> Result<Keyring, ChangeError> {
+        let mut draft = self.next()?;
+        let index = self.slot_index(old)?;
+        draft.outline.slots.remove(index);
+        draft.stored.remove(index);
+        draft.add(slot, random)?;
+        draft.finish(random)
+    }
+
+    /// The same slots and root keys as the generation above `generation` and above this one: an older keyring that is to
+    /// count again, although a later one was seen.
+    ///
+    /// # Errors
+    /// [`ChangeError::GenerationExhausted`], or without randomness.
+    pub fn reissue_above(
+        &self,
+        generation: u64,
+        random: &mut dyn RandomBytes,
+    ) -> Result<Keyring, ChangeError> {
+        let mut draft = self.next()?;
+        let above = generation.checked_add(1).ok_or(ChangeError::GenerationExhausted)?;
+        draft.outline.generation = draft.outline.generation.max(above);
+        draft.finish(random)
+    }
+
+    /// The names of the slots that none of `secrets` opens, in their stored order.
+    ///
+    /// # Errors
+    /// [`ChangeError::OutOfMemory`].
+    pub fn uncovered_slots(&self, secrets: &[Secret]) -> Result<Vec<String>, ChangeError> {
+        let mut names = Vec::new();
+        for (info, stored) in self.outline.slots.iter().zip(&self.stored) {
+            match self.secret_of(info, stored, secrets) {
+                Ok(_) => {}
+                Err(ChangeError::SlotNotCovered { name }) => names.push(name),
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(names)
+    }
+
     /// The next generation under a new keyring key, with a new active root key; the old root keys are retired. Every
     /// slot that one of `secrets` opens is wrapped anew; the slots named in `drop` are left out.
     ///
@@ -94,6 +145,20 @@ impl Keyring {
         &self,
         secrets: &[Secret],
         drop: &[&str],
+        random: &mut dyn RandomBytes,
+    ) -> Result<Keyring, ChangeError> {
+        self.rotate_adding(secrets, drop, &[], random)
+    }
+
+    /// [`Keyring::rotate`] with more slots in the same generation; a name that is dropped may be used again.
+    ///
+    /// # Errors
+    /// As [`Keyring::rotate`] and [`Keyring::add_slot`].
+    pub fn rotate_adding(
+        &self,
+        secrets: &[Secret],
+        drop: &[&str],
+        more: &[NewSlot<'_>],
         random: &mut dyn RandomBytes,
     ) -> Result<Keyring, ChangeError> {
         for name in drop {
@@ -117,6 +182,9 @@ impl Keyring {
             };
             draft.add(&NewSlot { name: &info.name, secret, params }, random)?;
         }
+        for slot in more {
+            draft.add(slot, random)?;
+        }
         if draft.stored.is_empty() {
             return Err(ChangeError::LastSlot);
         }
@@ -128,13 +196,23 @@ impl Keyring {
     /// # Errors
     /// [`ChangeError::UnknownRootKey`], or [`ChangeError::RootKeyActive`].
     pub fn drop_root(&self, id: &KeyId, random: &mut dyn RandomBytes) -> Result<Keyring, ChangeError> {
-        match self.root(id).map(RootKey::state) {
-            None => return Err(ChangeError::UnknownRootKey),
-            Some(RootState::Active) => return Err(ChangeError::RootKeyActive),
-            Some(RootState::Retired) => {}
+        self.drop_roots(std::slice::from_ref(id), random)
+    }
+
+    /// As [`Keyring::drop_root`], several in one generation.
+    ///
+    /// # Errors
+    /// As [`Keyring::drop_root`].
+    pub fn drop_roots(&self, ids: &[KeyId], random: &mut dyn RandomBytes) -> Result<Keyring, ChangeError> {
+        for id in ids {
+            match self.root(id).map(RootKey::state) {
+                None => return Err(ChangeError::UnknownRootKey),
+                Some(RootState::Active) => return Err(ChangeError::RootKeyActive),
+                Some(RootState::Retired) => {}
+            }
         }
         let mut draft = self.next()?;
-        draft.roots.retain(|root| root.id != *id);
+        draft.roots.retain(|root| !ids.contains(&root.id));
         draft.finish(random)
     }
 

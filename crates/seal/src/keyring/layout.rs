@@ -147,6 +147,14 @@ pub(super) fn parse<'a>(
     })
 }
 
+/// The generation that an intact fixed part of this store tells, whatever stands behind it.
+pub(super) fn stated_generation(bytes: &[u8], store: &StoreId) -> Option<u64> {
+    let fixed = bytes.get(..FIXED_BYTES)?;
+    let intact = crc32fast::hash(&fixed[..CRC_AT]).to_le_bytes() == fixed[CRC_AT..];
+    let ours = &fixed[0..8] == MAGIC && u16_at(fixed, 8) == VERSION && fixed[16..32] == store.0;
+    (intact && ours).then(|| u64::from_le_bytes(array(fixed, 32)))
+}
+
 /// Rules of the fixed part that only a faulty or hostile writer breaks: the checksums are right.
 fn fixed_rules(bytes: &[u8], slot_count: usize, root_count: usize) -> Result<(), KeyringError> {
     if usize::from(u16_at(bytes, 10)) != FIXED_BYTES {

@@ -70,6 +70,13 @@ impl Outline {
     pub fn read(bytes: &[u8], expect_store: Option<StoreId>) -> Result<Outline, KeyringError> {
         layout::parse(bytes, expect_store, &StretchBounds::PRODUCTION).map(|parsed| parsed.outline)
     }
+
+    /// The generation in a fixed part that is intact, whatever became of the bytes behind it. It proves nothing; it warns of
+    /// putting an older keyring in the place of a damaged newer one.
+    #[must_use]
+    pub fn stated_generation(bytes: &[u8], store: StoreId) -> Option<u64> {
+        layout::stated_generation(bytes, &store)
+    }
 }
 
 fn open_a_slot(

@@ -426,6 +426,53 @@ fn jk_42_rotating() {
 }
 
 #[test]
+fn jk_45_replacing_a_slot_is_one_generation() {
+    let random = &mut SeededRandom::new(9);
+    let next = pair().replace_slot("phrase", &slot("third", &raw(3)), random).unwrap();
+    assert_eq!((next.generation(), next.slots().len()), (2, 2));
+    assert_eq!(class(&next.encode(), &[phrase("horse")]), "wrong key");
+    assert_eq!(class(&next.encode(), &[raw(3)]), "opens");
+    // The last slot too: one comes as the other goes.
+    let only = small().replace_slot("file", &slot("file", &raw(2)), random).unwrap();
+    assert_eq!(class(&only.encode(), &[raw(2)]), "opens");
+    assert_eq!(
+        pair().replace_slot("none", &slot("x", &raw(2)), random).map(|_| ()),
+        Err(ChangeError::UnknownSlot)
+    );
+    let taken = pair().replace_slot("phrase", &slot("file", &raw(2)), random);
+    assert_eq!(taken.map(|_| ()), Err(ChangeError::DuplicateName));
+}
+
+#[test]
+fn jk_42_which_slots_a_set_of_secrets_leaves_uncovered() {
+    assert_eq!(pair().uncovered_slots(&[raw(1)]).unwrap(), ["phrase"]);
+    assert_eq!(pair().uncovered_slots(&[phrase("horse"), raw(1)]).unwrap(), [""; 0]);
+    let random = &mut SeededRandom::new(9);
+    let next = pair().rotate_adding(&[raw(1)], &["phrase"], &[slot("phrase", &raw(4))], random).unwrap();
+    assert_eq!((next.generation(), next.slots().len()), (2, 2));
+    assert_eq!(class(&next.encode(), &[raw(4)]), "opens");
+}
+
+#[test]
+fn jk_57_issued_anew_above_what_was_seen() {
+    let random = &mut SeededRandom::new(9);
+    for (above, expected) in [(0, 2), (1, 2), (7, 8)] {
+        let next = pair().reissue_above(above, random).unwrap();
+        let ring = open(&next.encode(), &[raw(1)]).unwrap();
+        assert_eq!((ring.generation(), ring.slots()), (expected, pair().slots()));
+    }
+    assert_eq!(pair().reissue_above(u64::MAX, random).map(|_| ()), Err(ChangeError::GenerationExhausted));
+    let mut bytes = pair().encode();
+    let stated = |bytes: &[u8]| crate::Outline::stated_generation(bytes, STORE);
+    bytes.truncate(64);
+    assert_eq!(stated(&bytes), Some(1), "the fixed part alone");
+    assert_eq!(stated(&bytes[..63]), None);
+    assert_eq!(crate::Outline::stated_generation(&bytes, StoreId([0; 16])), None);
+    bytes[33] ^= 1;
+    assert_eq!(stated(&bytes), None);
+}
+
+#[test]
 fn jk_43_dropping_root_keys() {
     let random = &mut SeededRandom::new(9);
     let old = small();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use sealog_events::{ExecutionId, Status, Timestamp};
-use sealog_journal::{Audit, FrameView, StreamId, audit};
+use sealog_journal::{Audit, FrameView, StreamId, audit, key_facts};
 use sealog_journal_format::FrameKind;
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::opening;
 use crate::render::Render;
+use crate::report::keys::KeysBody;
 use crate::report::{self, GapBody, HeadBody, KeyringBody, ProblemBody, SegmentBody, TailBody, Verdict};
 use crate::survey::{Execution, Survey};
 
@@ -32,6 +33,8 @@ struct Answer {
     gaps: Vec<GapBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frames: Option<Vec<FrameBody>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<KeysBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     execution: Option<ExecutionBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,6 +126,10 @@ pub fn run(args: &Inspect, render: Render) -> Result<Exit> {
     };
     let mut answer = answer(&audit, &survey, args.frames, execution);
     answer.execution_list = args.executions.then(|| listed(&survey));
+    if args.keys {
+        let facts = key_facts(&config).map_err(|error| Failure::journal(error, &args.dir))?;
+        answer.keys = Some(KeysBody::new(&facts));
+    }
     if render.json {
         render.object(&answer)?;
     } else {
@@ -157,6 +164,7 @@ fn answer(audit: &Audit, survey: &Survey, frames: bool, execution: Option<Execut
         problems: report::problem_bodies(&audit.problems, &[]),
         gaps: report::gap_bodies(&audit.gaps),
         frames: frames.then(|| survey.frames.iter().map(frame_body).collect()),
+        keys: None,
         execution,
         execution_list: None,
     }
@@ -239,7 +247,7 @@ fn execution_body(id: ExecutionId, execution: &Execution, survey: &Survey) -> Ex
 
 fn text(answer: &Answer) -> String {
     let mut text = format!("journal {}, created {}\n", answer.store_id, answer.created_at);
-    text += &answer.keyring.line();
+    text += &answer.keys.as_ref().map_or_else(|| answer.keyring.line(), KeysBody::text);
     if let Some(head) = &answer.head {
         text += &head.line();
     }

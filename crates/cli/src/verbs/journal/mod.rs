@@ -1,6 +1,7 @@
-//! The verbs of a journal's directory. All but `init` only read, also beside a running node.
+//! The verbs of a journal's directory. `inspect`, `verify` and `replay` only read, also beside a running node.
 
 pub mod init;
 pub mod inspect;
+pub mod rekey;
 pub mod replay;
 pub mod verify;

@@ -28,7 +28,9 @@ pub(super) fn failed(what: &'static str, error: &JournalError) -> StoreError {
         | JournalError::WrongStore
         | JournalError::NoRandomness
         | JournalError::OutOfMemory
-        | JournalError::AlreadyExists => {
+        | JournalError::AlreadyExists
+        | JournalError::Slots(_)
+        | JournalError::KeyringRefused(_) => {
             tracing::error!(%error, what);
             StoreError::Failed
         }

@@ -1,0 +1,64 @@
+//! `sealog doctor`: what it says of a healthy place and of others, and that it touches nothing.
+
+use crate::bench::{Bench, Node};
+
+const DOCTOR: [&str; 4] = ["doctor", "--data-dir", "data", "--json"];
+
+fn state(answer: &serde_json::Value, name: &str) -> String {
+    let checks = answer["checks"].as_array().unwrap();
+    let check =
+        checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("{name}: {answer}"));
+    check["state"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_healthy_place_is_measured_and_left_as_it_was() {
+    let bench = Bench::new();
+    bench.finished();
+    let before = bench.files("data");
+    let answer = bench.run(&DOCTOR).expect(0).json();
+    assert!(bench.files("data") == before);
+    assert_eq!(answer["healthy"], true);
+    for name in ["directory", "journal", "lock", "clock"] {
+        assert_eq!(state(&answer, name), "fine", "{answer}");
+    }
+    let disk = &answer["disk"];
+    assert!(disk["sync_p50_us"].as_u64().unwrap() <= disk["sync_p99_us"].as_u64().unwrap());
+    assert!(disk["single_per_s"].as_u64().unwrap() > 0 && disk["grouped_per_s"].as_u64().unwrap() > 0);
+    assert_eq!(answer["expect"].as_array().unwrap().len(), 3);
+    let text = bench.run(&["doctor", "--data-dir", "data"]).expect(0).stdout;
+    assert!(
+        text.contains("fine     lock: free\n") && text.contains("expect   one client at a time"),
+        "{text}"
+    );
+}
+
+#[test]
+fn it_works_beside_a_node_and_before_the_first_start() {
+    let bench = Bench::new();
+    let absent = bench.run(&DOCTOR).expect(0).json();
+    assert_eq!(state(&absent, "directory"), "warning");
+    assert!(absent["disk"].is_object() && !bench.path("data").exists());
+    bench.init();
+    let node: Node = bench.node(&[]);
+    let answer = bench.run(&["doctor", "--data-dir", "data"]).expect(0);
+    assert!(answer.stdout.contains("lock: held: a node is running"), "{}", answer.stdout);
+    assert!(node.http("GET /v1/runtime", "").contains("200"));
+    node.kill();
+}
+
+#[test]
+fn what_is_wrong_is_said_and_exits_with_1() {
+    let bench = Bench::new();
+    bench.finished();
+    rustix::fs::chmod(bench.path("data"), rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+    let open = bench.run(&DOCTOR).expect(1);
+    assert_eq!(
+        (state(&open.json(), "directory").as_str(), &open.error()["code"]),
+        ("wrong", &"unfit".into())
+    );
+    rustix::fs::chmod(bench.path("data"), rustix::fs::Mode::from_raw_mode(0o700)).unwrap();
+    bench.remove("data/store");
+    let lost = bench.run(&DOCTOR).expect(1);
+    assert_eq!(state(&lost.json(), "journal"), "wrong");
+}
