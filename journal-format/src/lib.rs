@@ -16,6 +16,7 @@ pub mod frame;
 pub mod head;
 pub mod journal_records;
 pub mod limits;
+pub mod manifest;
 pub mod names;
 pub mod record;
 pub mod segment;

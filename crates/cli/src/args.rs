@@ -163,6 +163,12 @@ pub enum Journal {
     Replay(Replay),
     /// Change who can open the journal, and its keys
     Rekey(Rekey),
+    /// Copy a journal, also beside its running node; again into the same place copies what is new
+    Backup(Backup),
+    /// Make a journal of a backup, in a new lineage and fenced
+    Restore(Restore),
+    /// Lift the fence of a restored journal, once the original is gone for good
+    Unfence(Unfence),
 }
 
 #[derive(Debug, Args)]
@@ -221,6 +227,45 @@ pub struct Replay {
     /// How to print the events [default: sse, with --json jsonl]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ReplayFormat>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// The journal's directory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// An absent or empty directory, or an earlier backup of this journal
+    #[arg(value_name = "DEST")]
+    pub dest: PathBuf,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// A backup, or a stopped copy of a journal's directory
+    #[arg(value_name = "SRC")]
+    pub src: PathBuf,
+    /// An absent or empty directory
+    #[arg(value_name = "DEST")]
+    pub dest: PathBuf,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Unfence {
+    /// The journal's directory; no node may run on it
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]

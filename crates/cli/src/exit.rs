@@ -74,6 +74,8 @@ pub fn of_journal(error: &JournalError) -> (Exit, &'static str) {
         JournalError::Slots(error) => of_change(error),
         JournalError::KeyringRefused(KeyringRefusal::NotNewer { .. }) => (Exit::Failed, "keyring_not_newer"),
         JournalError::KeyringRefused(KeyringRefusal::LacksKeys) => (Exit::Failed, "keyring_lacks_keys"),
+        JournalError::NotEmpty => (Exit::NoJournal, "not_empty"),
+        JournalError::OtherHistory(_) => (Exit::Damaged, "diverged"),
         JournalError::Disk(error) => of_disk(error),
     }
 }
@@ -152,6 +154,8 @@ mod tests {
         check(JournalError::Slots(ChangeError::LastSlot), 1, "last_slot");
         check(JournalError::Slots(ChangeError::BadName), 2, "bad_slot_name");
         check(JournalError::KeyringRefused(KeyringRefusal::LacksKeys), 1, "keyring_lacks_keys");
+        check(JournalError::NotEmpty, 10, "not_empty");
+        check(JournalError::OtherHistory(""), 13, "diverged");
     }
 
     #[test]

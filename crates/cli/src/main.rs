@@ -3,6 +3,7 @@
 //! Reads the command line, calls one verb, reports how it ended. Knows nothing about any of them.
 
 mod args;
+mod building;
 mod config;
 mod exit;
 mod failure;
@@ -53,5 +54,8 @@ fn dispatch(verb: &Verb, render: Render) -> Result<Exit> {
         Verb::Journal(Journal::Verify(args)) => verbs::journal::verify::run(args, render),
         Verb::Journal(Journal::Replay(args)) => verbs::journal::replay::run(args, render),
         Verb::Journal(Journal::Rekey(args)) => verbs::journal::rekey::run(args, render),
+        Verb::Journal(Journal::Backup(args)) => verbs::journal::backup::run(args, render),
+        Verb::Journal(Journal::Restore(args)) => verbs::journal::restore::run(args, render),
+        Verb::Journal(Journal::Unfence(args)) => verbs::journal::unfence::run(args, render),
     }
 }

@@ -68,6 +68,13 @@ impl Node {
         tokio::spawn(sweep::sweep(Arc::downgrade(&events)));
         let clock = Arc::new(RealClock::new());
         let engine = Engine::start(options, config.providers, events, clock, Arc::new(RealEntropy));
+        if engine.fenced() {
+            let dir = shown(dir);
+            render.note(&format!(
+                "this journal was restored from a copy and is fenced: what it does not know is refused; once the \
+                 original is gone for good: sealog journal unfence {dir}"
+            ));
+        }
         Ok(Node { engine, budget, store })
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sealog_disk::real::{RealClock, RealDisk, RealEntropy};
 use sealog_disk::{Disk, DiskError, Entropy, Folder, Name, io};
 use sealog_engine::store::journal::EngineCodec;
-use sealog_journal::{Config, Contents, Create, JournalError, look};
+use sealog_journal::{BackupDisk, Config, Contents, Create, JournalError, look};
 use sealog_seal::{
     KEYRING_BYTES_MAX, KeyFile, Outline, RandomUnavailable, Secret, SlotKind, SlotParams, StoreId, choose,
 };
@@ -48,13 +48,36 @@ pub struct Made {
 /// # Errors
 /// Exit 10 where there is no journal, 2 without a usable key.
 pub fn for_reading(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Result<Config> {
+    copy_for_reading(dir, place, key, render).map(|copy| copy.config)
+}
+
+/// A journal or a backup of one.
+#[derive(Debug)]
+pub struct Copied {
+    pub config: Config,
+    /// The backup behind the configuration's disk, if it is one. Its manifest is authentic.
+    pub backup: Option<Arc<BackupDisk>>,
+}
+
+/// As [`for_reading`], for who must know whether it is a backup.
+///
+/// # Errors
+/// As [`for_reading`]; 13 for a manifest that is not what the holder of the key wrote.
+pub fn copy_for_reading(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Result<Copied> {
     let given = Given::read(key, render)?;
-    let disk: Arc<dyn Disk> = Arc::new(places::open_existing(dir, place, render)?);
     let journal = |error| Failure::journal(error, dir);
+    let mut disk: Arc<dyn Disk> = Arc::new(places::open_existing(dir, place, render)?);
+    let backup = BackupDisk::open(&disk).map_err(journal)?.map(Arc::new);
+    if let Some(backup) = &backup {
+        disk = Arc::clone(backup) as Arc<dyn Disk>;
+    }
     match look(&*disk).map_err(journal)? {
         Contents::Journal { store_id } => {
             let secrets = given.secrets(store_id, takes_passphrase(&*disk))?;
-            Ok(config(disk, secrets))
+            if let Some(backup) = &backup {
+                backup.authenticate(&secrets).map_err(journal)?;
+            }
+            Ok(Copied { config: config(disk, secrets), backup })
         }
         Contents::Empty | Contents::Leftovers { .. } => Err(journal(match claimed(&given) {
             Some(_) => JournalError::JournalElsewhere,
@@ -140,6 +163,12 @@ fn config(disk: Arc<dyn Disk>, secrets: Vec<Secret>) -> Config {
 
 fn found(disk: Option<&RealDisk>, dir: &Path) -> Result<Found> {
     let Some(disk) = disk else { return Ok(Found::Nothing) };
+    let manifest = Name::new(Folder::Root, "manifest").map(|name| disk.open(&name));
+    if manifest.is_some_and(|opened| opened.is_ok()) {
+        let what = "this is a backup, not a journal that may be written";
+        return Err(Failure::new(Exit::NoJournal, "is_backup", what)
+            .next(format!("make a journal of it: sealog journal restore {} DEST", shown(dir))));
+    }
     match look(disk).map_err(|error| Failure::journal(error, dir))? {
         Contents::Journal { store_id } => Ok(Found::Journal(store_id)),
         _ if places::holds_other_files(disk).map_err(|error| Failure::directory(error, dir))? => {

@@ -12,6 +12,7 @@ mod host;
 mod lock;
 mod measure;
 mod outside;
+mod sibling;
 mod uncached;
 
 pub use directory::{OpenOptions, RealDisk};
@@ -19,6 +20,7 @@ pub use file_system::Warning;
 pub use host::{RealClock, RealEntropy};
 pub use measure::{Series, SyncTimes, measure_syncs};
 pub use outside::{FileContent, create_secret_file, read_fd, read_file};
+pub use sibling::Sibling;
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "the tests disturb the directory from outside")]

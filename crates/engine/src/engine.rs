@@ -147,6 +147,8 @@ impl Engine {
         let known = stop.is_some();
         if let Some(stop) = stop {
             stop.fire(StopCause::Cancelled);
+        } else if self.inner.store.fenced() && self.inner.store.brief(id).await?.is_none() {
+            return Err(PublicError::fenced());
         }
         Ok(known)
     }
@@ -156,7 +158,7 @@ impl Engine {
     /// # Errors
     /// The store failed.
     pub async fn snapshot(&self, id: ExecutionId) -> Result<Option<Snapshot>, PublicError> {
-        Ok(self.inner.store.snapshot(id).await?)
+        self.inner.known(self.inner.store.snapshot(id).await?)
     }
 
     /// Follows an execution's durable events above `after`; `None` if it is unknown or no longer kept.
@@ -164,7 +166,7 @@ impl Engine {
     /// # Errors
     /// The store failed.
     pub async fn watch(&self, id: ExecutionId, after: u64) -> Result<Option<Box<dyn Watch>>, PublicError> {
-        Ok(self.inner.store.watch(id, after).await?)
+        self.inner.known(self.inner.store.watch(id, after).await?)
     }
 
     pub fn runtime_info(&self) -> RuntimeInfo {
@@ -172,7 +174,8 @@ impl Engine {
             let state = self.inner.state();
             (state.stopping, state.registry.len())
         };
-        let state = match (stopping, self.inner.store.available()) {
+        let takes_work = self.inner.store.available() && !self.fenced();
+        let state = match (stopping, takes_work) {
             (true, _) => RuntimeState::Stopping,
             (false, false) => RuntimeState::Unavailable,
             (false, true) => RuntimeState::Ready,
@@ -184,6 +187,12 @@ impl Engine {
             state,
             features: Features::CURRENT,
         }
+    }
+
+    /// Restored from a copy and not unfenced: work that is not known here is refused, because the original may have
+    /// done it.
+    pub fn fenced(&self) -> bool {
+        self.inner.store.fenced()
     }
 
     /// What every provider declares now, in registration order.
@@ -234,6 +243,14 @@ impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
         // Every critical section leaves the maps consistent between its statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An answer that says that something is not here: a fenced copy does not know.
+    fn known<T>(&self, found: Option<T>) -> Result<Option<T>, PublicError> {
+        match found {
+            None if self.store.fenced() => Err(PublicError::fenced()),
+            found => Ok(found),
+        }
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -30,6 +30,11 @@ impl PublicError {
         PublicError::fixed(PortableCode::ProviderUnavailable, "Runtime is shutting down", true)
     }
 
+    /// What is asked for is not known to this restored copy, and the original may know it.
+    pub fn fenced() -> PublicError {
+        StoreError::Fenced.into()
+    }
+
     /// The idempotency key has no or too many characters.
     pub fn bad_key() -> PublicError {
         PublicError::fixed(

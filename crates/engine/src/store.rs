@@ -84,6 +84,12 @@ pub trait EventStore: Send + Sync + fmt::Debug {
     /// Whether the store can still make anything durable.
     fn available(&self) -> bool;
 
+    /// Whether what this store does not know may be known elsewhere: it was restored from a copy and nobody has said
+    /// yet that the original is gone. It creates nothing then.
+    fn fenced(&self) -> bool {
+        false
+    }
+
     /// Ends the store: watches wake with an error, later calls fail. Idempotent.
     ///
     /// # Errors
@@ -182,6 +188,15 @@ pub enum StoreError {
     /// The store was closed.
     #[error("the event store is closed")]
     Closed,
+    /// A restored copy that does not know this: the original may.
+    #[error("the event store is fenced")]
+    Fenced,
+    /// A place behind what a restored copy held of an execution: the original went on in another way.
+    #[error("the place belongs to another history of the execution")]
+    Diverged,
+    /// Nothing is written here, by intention.
+    #[error("the event store is read-only")]
+    ReadOnly,
 }
 
 impl StoreError {
@@ -204,6 +219,17 @@ impl StoreError {
             }
             StoreError::Failed | StoreError::Closed => {
                 Failure::permanent(PortableCode::InternalError, "Event store is unavailable")
+            }
+            StoreError::Fenced => Failure::transient(
+                PortableCode::ProviderUnavailable,
+                "Runtime was restored from a copy and is fenced",
+            ),
+            StoreError::Diverged => Failure::permanent(
+                PortableCode::InvalidRequest,
+                "Event cursor belongs to another history of this execution",
+            ),
+            StoreError::ReadOnly => {
+                Failure::transient(PortableCode::ProviderUnavailable, "Runtime is read-only")
             }
         }
     }

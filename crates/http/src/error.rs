@@ -32,7 +32,7 @@ pub enum ErrorCode {
     DeadlineExceeded,
     /// The work was cancelled.
     Cancelled,
-    /// The node takes no new work.
+    /// The node takes no new work: it is stopping, fenced or read-only.
     ShuttingDown,
     /// A provider does not answer.
     ProviderUnavailable,
@@ -141,6 +141,8 @@ impl ErrorCode {
 pub(crate) enum Asked {
     /// A submission, which meets no provider: there it means the node is stopping.
     Submit,
+    /// An execution: no provider is met there either.
+    Execution,
     /// Anything else.
     Other,
 }
@@ -186,7 +188,7 @@ impl ApiError {
             PortableCode::Cancelled => ErrorCode::Cancelled,
             PortableCode::ProviderUnavailable if !error.retryable => ErrorCode::ProviderRefused,
             PortableCode::ProviderUnavailable => match asked {
-                Asked::Submit => ErrorCode::ShuttingDown,
+                Asked::Submit | Asked::Execution => ErrorCode::ShuttingDown,
                 Asked::Other => ErrorCode::ProviderUnavailable,
             },
             PortableCode::ProviderProtocolError => ErrorCode::ProviderProtocolError,

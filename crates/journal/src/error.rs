@@ -67,6 +67,12 @@ pub enum JournalError {
     Slots(sealog_seal::ChangeError),
     #[error("this keyring is not put back: {0}")]
     KeyringRefused(crate::KeyringRefusal),
+    /// A backup's target that holds something else.
+    #[error("the directory holds other files")]
+    NotEmpty,
+    /// Two journals of one store that went apart.
+    #[error("another history: {0}")]
+    OtherHistory(&'static str),
     #[error(transparent)]
     Disk(#[from] DiskError),
 }
@@ -95,7 +101,9 @@ impl JournalError {
             | JournalError::OutOfMemory
             | JournalError::AlreadyExists
             | JournalError::Slots(_)
-            | JournalError::KeyringRefused(_) => false,
+            | JournalError::KeyringRefused(_)
+            | JournalError::NotEmpty
+            | JournalError::OtherHistory(_) => false,
         }
     }
 }

@@ -193,16 +193,24 @@ fn encode(
     slot.encode(&key.mac(&slot.encode_unsealed()))
 }
 
-/// The whole file of a journal that has no segment yet: counter 1 in slot B, counter 2 in slot A.
-pub(crate) fn first_file(keyring: &Keyring) -> Vec<u8> {
+/// The written part of both slots, counter 1 and 2, saying the same.
+pub(crate) fn slots(keyring: &Keyring, content: &HeadContent) -> [[u8; 512]; 2] {
     let root = keyring.active_root();
     let key = head_key(root, &keyring.store_id());
-    let content = HeadContent::naming(&EndRecord::NONE, [0; 16], 0, true);
+    [1, 2].map(|counter| encode(content, counter, root.id().0, keyring.store_id().0, &key))
+}
+
+/// A whole file that says `content` in both slots: counter 1 in slot B, counter 2 in slot A.
+pub(crate) fn whole_file(keyring: &Keyring, content: &HeadContent) -> Vec<u8> {
     let mut bytes = vec![0; HEAD_BYTES];
-    for counter in [1, 2] {
+    for (slot, counter) in slots(keyring, content).iter().zip([1, 2]) {
         let at = head::slot_offset(counter) as usize;
-        let slot = encode(&content, counter, root.id().0, keyring.store_id().0, &key);
-        bytes[at..at + slot.len()].copy_from_slice(&slot);
+        bytes[at..at + slot.len()].copy_from_slice(slot);
     }
     bytes
+}
+
+/// The whole file of a journal that has no segment yet.
+pub(crate) fn first_file(keyring: &Keyring) -> Vec<u8> {
+    whole_file(keyring, &HeadContent::naming(&EndRecord::NONE, [0; 16], 0, true))
 }

@@ -7,6 +7,7 @@
 mod audit;
 #[allow(dead_code, reason = "the kinds of work come one by one")]
 mod background;
+mod backup;
 mod cache;
 mod codec;
 mod completion;
@@ -30,6 +31,7 @@ mod window;
 mod writer;
 
 pub use audit::{Audit, HeadFacts, SlotFacts, audit};
+pub use backup::{Backup, BackupDisk, Fence, Restored, Unfencing, backup, discard_built, restore, unfence};
 pub use codec::{Codec, DIGEST_BYTES_MAX, NotFolded, Opaque};
 pub use completion::{Dispatcher, Ticket};
 pub use config::{Config, Tuning};

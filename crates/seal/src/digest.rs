@@ -17,6 +17,21 @@ pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     hash.finalize().into()
 }
 
+/// SHA-256 of what comes in pieces.
+#[derive(Clone, Debug, Default)]
+pub struct RunningSha256(Sha256);
+
+impl RunningSha256 {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    #[must_use]
+    pub fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
 /// The next chain value: the first 16 bytes of SHA-256(`prev` ‖ `header`), where `header` is a frame's header with
 /// its body tag inside.
 #[must_use]
@@ -75,6 +90,9 @@ mod tests {
         let abc = hex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(sha256(&[b"abc"]).as_slice(), abc);
         assert_eq!(sha256(&[b"a", b"", b"bc"]).as_slice(), abc);
+        let mut running = RunningSha256::default();
+        [b"a".as_slice(), b"", b"bc"].iter().for_each(|part| running.update(part));
+        assert_eq!(running.finish().as_slice(), abc);
         let empty = hex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         assert_eq!(sha256(&[]).as_slice(), empty);
     }

@@ -29,7 +29,7 @@ pub mod testing;
 mod tests;
 mod wrap;
 
-pub use digest::{chain, sha256};
+pub use digest::{RunningSha256, chain, sha256};
 pub use ids::{KeyId, StoreId};
 pub use key::{BodyKey, DataKey, HeaderKey, MacKey, SegmentKeys, SummaryKey, SummaryOf};
 pub use key_file::{KEY_FILE_LENGTH, KeyFile, KeyFileError};

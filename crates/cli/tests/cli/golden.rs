@@ -55,7 +55,10 @@ fn play(case: &str) -> String {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ran = if arguments[0] == "serve" { serve(&bench, &arguments) } else { bench.run(&arguments) };
     // Times decide how long a group is, and when a child process is killed how much it wrote.
-    let numbers = arguments[0] == "demo" || arguments[1] == "inspect" || setup == "a torn tail";
+    let sized = ["inspect", "backup", "restore", "repair", "unfence"]
+        .iter()
+        .any(|verb| arguments.get(1) == Some(verb));
+    let numbers = arguments[0] == "demo" || sized || setup == "a torn tail";
     let clean = |text: &str| clean(&bench, text, numbers);
     let code = ran.code.map_or("none".to_owned(), |code| code.to_string());
     format!(
@@ -104,6 +107,20 @@ fn prepare(bench: &Bench, setup: &str) -> Prepared {
             bench.run(&["journal", "rekey", "data", "export-keyring", "ring", "--key-file", "key"]).expect(0);
             bench.remove("data/keyring.0");
             bench.write("data/keyring.1", b"no keyring", 0o600);
+        }
+        "a backup" => {
+            execution = bench.finished();
+            bench.run(&["journal", "backup", "data", "copy", "--key-file", "key"]).expect(0);
+        }
+        "a restored copy" => {
+            execution = bench.finished();
+            bench.run(&["journal", "backup", "data", "copy", "--key-file", "key"]).expect(0);
+            bench.run(&["journal", "restore", "copy", "back", "--key-file", "key"]).expect(0);
+        }
+        "a damaged backup" => {
+            execution = bench.finished();
+            bench.run(&["journal", "backup", "data", "copy", "--key-file", "key"]).expect(0);
+            bench.flip("copy/manifest", 1300);
         }
         other => panic!("no such setup: {other}"),
     }

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test prepares must work, in its helpers too")]
 
+mod backup;
 mod bench;
 mod codes;
 mod demo;
@@ -15,4 +16,5 @@ mod node;
 mod page;
 mod reading;
 mod rekey;
+mod restore;
 mod run;

@@ -133,7 +133,7 @@ pub(super) fn make_directories(path: &Path) -> Result<()> {
     }
 }
 
-fn sync_directory(path: &Path) -> Result<()> {
+pub(super) fn sync_directory(path: &Path) -> Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory: OwnedFd =
         open(path, flags, Mode::empty()).map_err(|errno| failed(Operation::SyncDirectory, errno, None))?;

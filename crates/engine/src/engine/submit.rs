@@ -156,6 +156,9 @@ async fn start(inner: &Arc<Inner>, identity: Option<Identity>) -> Result<Started
     {
         return Ok(Started::Replay(known));
     }
+    if inner.store.fenced() {
+        return Err(PublicError::fenced());
+    }
     let slot = inner.admission.try_acquire()?;
     let mut random = [0; 16];
     inner.entropy.fill(&mut random).map_err(|_| PublicError::internal())?;

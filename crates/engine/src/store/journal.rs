@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) journal: Journal,
     clock: Arc<dyn Clock>,
     blocking: Blocking,
+    /// Restored from a copy and not unfenced: nothing is created.
+    fenced: bool,
     state: Mutex<State>,
 }
 
@@ -60,6 +62,8 @@ struct State {
     recent: Recent,
     /// Let go by the ledger and not yet forgotten durably.
     unforgotten: Vec<ExecutionId>,
+    /// What a restored copy held of the executions that were open in it: the number of their last event there.
+    copied: HashMap<ExecutionId, u64>,
     /// The newest time in the journal: a clock that was set back brings nothing back.
     newest: Timestamp,
     /// Why nothing can be written any more.
@@ -153,6 +157,7 @@ impl Shared {
                 match self.claim(&state, new.identity) {
                     Some(Claimed::Known(claim)) => return Ok(Some(claim)),
                     Some(Claimed::Pending(pending)) => pending,
+                    None if self.fenced => return Err(StoreError::Fenced),
                     None => {
                         let now = self.now(&state);
                         let NewExecution { id, created_at, identity, .. } = *new;
@@ -350,6 +355,7 @@ impl State {
         for id in &ids {
             self.records.remove(id);
             self.recent.remove(*id);
+            self.copied.remove(id);
         }
         self.unforgotten.extend(ids);
     }
@@ -422,6 +428,10 @@ impl EventStore for JournalStore {
             Health::Stalled | Health::Poisoned { .. } | Health::Closed => false,
         };
         writing && self.shared.lock().over.is_none()
+    }
+
+    fn fenced(&self) -> bool {
+        self.shared.fenced
     }
 
     fn close(&self) -> StoreFuture<'_, ()> {

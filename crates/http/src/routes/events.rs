@@ -28,7 +28,7 @@ pub(crate) async fn events(State(api): State<Api>, request: Request) -> Result<R
         Err(BadCursor) => {
             // An unknown execution is reported before a bad cursor.
             let known =
-                api.engine.watch(id, 0).await.map_err(|error| ApiError::public(error, Asked::Other))?;
+                api.engine.watch(id, 0).await.map_err(|error| ApiError::public(error, Asked::Execution))?;
             Err(if known.is_some() {
                 ApiError::invalid("Event cursor must be a non-negative integer")
             } else {
@@ -57,7 +57,8 @@ pub(super) async fn event_stream(
     after: u64,
     request: &Parts,
 ) -> Result<Response, ApiError> {
-    let watch = api.engine.watch(id, after).await.map_err(|error| ApiError::public(error, Asked::Other))?;
+    let watch =
+        api.engine.watch(id, after).await.map_err(|error| ApiError::public(error, Asked::Execution))?;
     let watch = watch.ok_or_else(ApiError::execution_not_found)?;
     let activity = request.extensions.get::<Arc<Activity>>().map(Arc::clone);
     let stream = EventStream::new(watch, api.options.heartbeat(), activity);

@@ -13,7 +13,8 @@ use crate::router::Api;
 use crate::wire::outcome::{CANCELLATION_REQUESTED, NOT_FOUND, unfinished_json};
 
 async fn known(api: &Api, id: ExecutionId) -> Result<Snapshot, ApiError> {
-    let snapshot = api.engine.snapshot(id).await.map_err(|error| ApiError::public(error, Asked::Other))?;
+    let snapshot =
+        api.engine.snapshot(id).await.map_err(|error| ApiError::public(error, Asked::Execution))?;
     snapshot.ok_or_else(ApiError::execution_not_found)
 }
 
@@ -38,7 +39,7 @@ pub(crate) async fn result(State(api): State<Api>, request: Request) -> Result<R
 /// `POST /v1/executions/{id}/cancel`: body and content type are ignored.
 pub(crate) async fn cancel(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
     let cancelled = match execution_id(request.uri()) {
-        Ok(id) => api.engine.cancel(id).await.map_err(|error| ApiError::public(error, Asked::Other))?,
+        Ok(id) => api.engine.cancel(id).await.map_err(|error| ApiError::public(error, Asked::Execution))?,
         Err(BadId::Unknown) => false,
         Err(bad @ (BadId::Absent | BadId::Undecodable)) => return Err(bad.into()),
     };

@@ -3,6 +3,7 @@
 mod documented;
 mod events;
 mod facts;
+mod fenced;
 mod node;
 mod shutdown;
 mod submit;

@@ -36,6 +36,8 @@ pub(super) struct FaultyStore {
     inner: MemoryStore,
     /// Everything fails and the store says so.
     pub broken: AtomicBool,
+    /// What is not known here may be known elsewhere.
+    pub fenced: AtomicBool,
     /// Watches fail after this many events each.
     pub watch_events_max: AtomicUsize,
     /// Told of every watch that was dropped.
@@ -97,6 +99,10 @@ impl EventStore for FaultyStore {
         !self.broken.load(Ordering::SeqCst) && self.inner.available()
     }
 
+    fn fenced(&self) -> bool {
+        self.fenced.load(Ordering::SeqCst)
+    }
+
     fn close(&self) -> StoreFuture<'_, ()> {
         self.inner.close()
     }
@@ -149,6 +155,7 @@ impl Node {
         let store = Arc::new(FaultyStore {
             inner: MemoryStore::new(setup.store, clock.clone()),
             broken: AtomicBool::new(false),
+            fenced: AtomicBool::new(false),
             watch_events_max: AtomicUsize::new(usize::MAX),
             watch_dropped: sender,
         });

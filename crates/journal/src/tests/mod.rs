@@ -1,6 +1,7 @@
 //! The journal on the simulated disk: what a writer leaves, what a crash leaves, what a start makes of it.
 
 mod admission;
+mod backup;
 mod crash;
 mod crash_judge;
 mod crash_recovery;
@@ -23,6 +24,7 @@ mod readers;
 mod readers_disk;
 mod rekey;
 mod rekey_crash;
+mod restore;
 pub(crate) mod setup;
 mod smoke;
 mod splice;

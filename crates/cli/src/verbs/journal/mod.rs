@@ -1,7 +1,10 @@
 //! The verbs of a journal's directory. `inspect`, `verify` and `replay` only read, also beside a running node.
 
+pub mod backup;
 pub mod init;
 pub mod inspect;
 pub mod rekey;
 pub mod replay;
+pub mod restore;
+pub mod unfence;
 pub mod verify;

@@ -33,9 +33,12 @@ struct Answer {
 }
 
 pub fn run(args: &Verify, render: Render) -> Result<Exit> {
-    let config = opening::for_reading(&args.dir, args.place, &args.key, render)?;
-    let (audit, mut survey) =
-        audit(&config, &mut Survey::checking).map_err(|error| Failure::journal(error, &args.dir))?;
+    let copy = opening::copy_for_reading(&args.dir, args.place, &args.key, render)?;
+    let journal = |error| Failure::journal(error, &args.dir);
+    let (mut audit, mut survey) = audit(&copy.config, &mut Survey::checking).map_err(journal)?;
+    if let Some(backup) = &copy.backup {
+        audit.problems.extend(backup.check_files().map_err(journal)?);
+    }
     if !audit.gaps.is_empty() {
         survey.explain_by_gaps();
     }

@@ -30,7 +30,9 @@ pub(super) fn failed(what: &'static str, error: &JournalError) -> StoreError {
         | JournalError::OutOfMemory
         | JournalError::AlreadyExists
         | JournalError::Slots(_)
-        | JournalError::KeyringRefused(_) => {
+        | JournalError::KeyringRefused(_)
+        | JournalError::NotEmpty
+        | JournalError::OtherHistory(_) => {
             tracing::error!(%error, what);
             StoreError::Failed
         }

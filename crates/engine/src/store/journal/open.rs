@@ -10,8 +10,8 @@ use sealog_events::{
     Timestamp,
 };
 use sealog_journal::{
-    Admission, Config, Journal, JournalError, Record as JournalRecord, RecoveryReport, Refusal, Replay,
-    Ticket, Unit,
+    Admission, Config, Fence, Journal, JournalError, Record as JournalRecord, RecoveryReport, Refusal,
+    Replay, Ticket, Unit,
 };
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED};
 
@@ -158,6 +158,7 @@ fn start(
         records: HashMap::new(),
         recent: Recent::default(),
         unforgotten: Vec::new(),
+        copied: HashMap::new(),
         newest: if interrupted.is_empty() { rebuild.newest } else { now },
         over: None,
     };
@@ -166,6 +167,9 @@ fn start(
     found.sort_by_key(|(_, found)| found.opened_by);
     for (id, found) in found {
         state.ledger.restore(id, found.kept);
+        if let Some(held) = found.held_by_copy {
+            state.copied.insert(id, held);
+        }
         let Found { status, kept, .. } = found;
         state.records.insert(id, Record { status, last_sequence: kept.sequence, live: None });
     }
@@ -173,8 +177,9 @@ fn start(
     let found = clock_found(wall, rebuild.newest, limits.retention_ms, expired.len() as u64);
     state.let_go(expired);
     let clock = Arc::clone(&config.clock);
-    let store =
-        JournalStore { shared: Arc::new(Shared { journal, clock, blocking, state: Mutex::new(state) }) };
+    let state = Mutex::new(state);
+    let shared = Shared { journal, clock, blocking, fenced: rebuild.fence.is_up(), state };
+    let store = JournalStore { shared: Arc::new(shared) };
     Ok((store, Opened { recovery, interrupted, clock: found }))
 }
 
@@ -202,6 +207,18 @@ struct Found {
     /// The journal was restored from a copy after this execution was created: what the original went on to do
     /// is not known.
     restored: bool,
+    /// The number of its last event in the copy, if it had not ended there (JB-9).
+    held_by_copy: Option<u64>,
+}
+
+impl Found {
+    /// The journal is a copy from here on.
+    fn restored(&mut self) {
+        self.restored = true;
+        if self.kept.ended.is_none() {
+            self.held_by_copy.get_or_insert(self.kept.sequence);
+        }
+    }
 }
 
 /// Takes the journal's records.
@@ -209,6 +226,7 @@ struct Found {
 struct Rebuild {
     executions: HashMap<ExecutionId, Found>,
     newest: Timestamp,
+    fence: Fence,
     /// The first record that could not be interpreted.
     unknown: Option<u64>,
 }
@@ -226,13 +244,14 @@ impl Replay for Rebuild {
 impl Rebuild {
     /// A record of the journal's own.
     fn own(&mut self, record: &JournalRecord) -> Option<()> {
+        self.fence.take(record.kind, &record.body);
         match record.kind {
             KIND_FORGET => {
                 for id in Forget::ids(&record.body).ok()? {
                     self.executions.remove(&ExecutionId::from_bytes(id));
                 }
             }
-            KIND_RESTORED => self.executions.values_mut().for_each(|found| found.restored = true),
+            KIND_RESTORED => self.executions.values_mut().for_each(Found::restored),
             // The fence is no concern of the executions.
             _ => {}
         }
@@ -254,7 +273,8 @@ impl Rebuild {
             };
             let (opened_by, time) = (record.sequence, created.created_at);
             let status = Status::Accepted;
-            let found = Found { kept, status, opened_by, time, routed: false, restored: false };
+            let (routed, restored) = (false, false);
+            let found = Found { kept, status, opened_by, time, routed, restored, held_by_copy: None };
             self.executions.insert(id, found);
             return Some(());
         }

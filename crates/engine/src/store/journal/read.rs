@@ -49,6 +49,9 @@ impl Shared {
         if self.visible(&state, id).is_none() {
             return Ok(None);
         }
+        if state.copied.get(&id).is_some_and(|held| after > *held) {
+            return Err(StoreError::Diverged);
+        }
         let live = state.records.get(&id).and_then(|record| record.live.as_ref());
         let changed = live.map(|live| live.changed.subscribe());
         state.ledger.pin(id);

@@ -3,6 +3,7 @@
 mod crash;
 mod engine;
 mod reopen;
+mod restored;
 mod retention;
 mod setup;
 mod space;

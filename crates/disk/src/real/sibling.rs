@@ -1,0 +1,84 @@
+//! A directory that is built beside its place and gets its name in one step.
+//!
+//! Owns the hidden directory's name and the order of rename and sync. Must never replace anything but an empty
+//! directory.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, open, rename, unlinkat};
+use rustix::io::Errno;
+
+use super::directory::{OpenOptions, RealDisk};
+use super::errno::{failed, refused};
+use super::outside::{make_directories, sync_directory};
+use crate::{DiskError, Folder, Operation};
+
+type Result<T> = std::result::Result<T, DiskError>;
+
+/// `.<name>.building` beside `<name>`.
+#[derive(Debug)]
+pub struct Sibling {
+    hidden: PathBuf,
+    place: PathBuf,
+}
+
+impl Sibling {
+    /// The place must be absent or an empty directory. What is missing above it is made. An earlier try's leftovers
+    /// stay in the hidden directory for the caller to clear.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is something at the place; otherwise as [`RealDisk::open`].
+    pub fn open(place: &Path, allow_network_fs: bool) -> Result<(Sibling, RealDisk)> {
+        let fail = |error: std::io::Error| super::errno::failed_io(Operation::Open, &error, None);
+        let place: PathBuf = std::path::absolute(place).map_err(fail)?.components().collect();
+        let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
+            return Err(refused(Operation::Create, "the path names no directory that can be made", None));
+        };
+        if !is_free(&place)? {
+            return Err(failed(Operation::Create, Errno::EXIST, None));
+        }
+        make_directories(parent)?;
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(".building");
+        let hidden = parent.join(hidden);
+        let disk = RealDisk::open(&hidden, OpenOptions { create: true, allow_network_fs })?;
+        Ok((Sibling { hidden, place }, disk))
+    }
+
+    /// Gives the directory its name, durably. Everything in it must be durable already.
+    ///
+    /// # Errors
+    /// Something has come to stand at the place meanwhile; whatever the calls said. Without the last sync a crash
+    /// may take the name away again, never a part of the content.
+    pub fn commit(self) -> Result<()> {
+        rename(&self.hidden, &self.place).map_err(|errno| failed(Operation::Rename, errno, None))?;
+        self.place.parent().map_or(Ok(()), sync_directory)
+    }
+
+    /// Removes the hidden directory once its files are gone. What cannot be removed is found by the next try.
+    pub fn discard(self) {
+        for folder in [Folder::Segments, Folder::Quarantine] {
+            let _ = unlinkat(CWD, self.hidden.join(folder.as_str()), AtFlags::REMOVEDIR);
+        }
+        let _ = unlinkat(CWD, &self.hidden, AtFlags::REMOVEDIR);
+    }
+}
+
+/// Nothing, or a directory without an entry.
+fn is_free(place: &Path) -> Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match open(place, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(Errno::NOENT) => return Ok(true),
+        Err(Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+        Err(errno) => return Err(failed(Operation::Open, errno, None)),
+    };
+    let fail = |errno| failed(Operation::List, errno, None);
+    let mut free = true;
+    for entry in Dir::read_from(&directory).map_err(fail)? {
+        free &= matches!(entry.map_err(fail)?.file_name().to_bytes(), b"." | b"..");
+    }
+    Ok(free)
+}

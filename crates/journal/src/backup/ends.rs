@@ -1,0 +1,78 @@
+//! How far each segment provably came, as a scan hands its frames out. It holds no record.
+
+use sealog_journal_format::end::{EndRecord, How};
+use sealog_journal_format::{FrameKind, limits};
+
+use crate::recovery::findings::{FrameView, Sink};
+
+/// What was handed out of one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// Its end so far.
+    pub end: EndRecord,
+    /// Whether it holds anything but its link: without, the next writer removes it and uses its number again.
+    pub holds_groups: bool,
+}
+
+/// The sink. `asked` is a place whose chain value somebody wants to know.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ends {
+    pub segments: Vec<Reached>,
+    asked: Option<(u64, u64)>,
+    /// The chain value behind the frame that was asked for.
+    pub answer: Option<[u8; 16]>,
+    /// Ends and lineages of the segments that compacted ones replace.
+    pub sources: Vec<(EndRecord, [u8; 16])>,
+}
+
+impl Ends {
+    /// Looks also for the chain value of `segment` behind its first `frames` frames.
+    pub fn asking(segment: u64, frames: u64) -> Ends {
+        Ends { asked: Some((segment, frames)), ..Ends::default() }
+    }
+
+    /// The newest segment that holds anything: where a copy of this journal ends.
+    pub fn horizon(&self) -> Option<&Reached> {
+        self.segments.iter().rev().find(|reached| reached.holds_groups)
+    }
+
+    pub fn of(&self, segment: u64) -> Option<&Reached> {
+        self.segments.iter().find(|reached| reached.end.segment == segment)
+    }
+
+    /// The end and the lineage of a segment that was compacted.
+    pub fn source(&self, segment: u64) -> Option<(EndRecord, [u8; 16])> {
+        self.sources.iter().find(|(end, _)| end.segment == segment).copied()
+    }
+
+    fn reached(&mut self, segment: u64) -> &mut Reached {
+        let known = self.segments.last().is_some_and(|reached| reached.end.segment == segment);
+        if !known {
+            let end = EndRecord { segment, end_offset: limits::DATA_START, ..EndRecord::NONE };
+            self.segments.push(Reached { end, holds_groups: false });
+        }
+        let last = self.segments.len() - 1;
+        &mut self.segments[last]
+    }
+}
+
+impl Sink for Ends {
+    fn frame(&mut self, frame: &FrameView) {
+        let header = &frame.header;
+        let chain = sealog_seal::chain(&header.previous_chain, &header.encode());
+        let frames = u64::from(header.index) + 1;
+        if self.asked == Some((frame.segment, frames)) {
+            self.answer = Some(chain);
+        }
+        let reached = self.reached(frame.segment);
+        reached.holds_groups |= header.index > 0;
+        reached.end = EndRecord {
+            segment: frame.segment,
+            frames,
+            end_offset: frame.offset + header.frame_bytes(),
+            last_sequence: header.next_sequence() - 1,
+            chain,
+            how: if header.kind == FrameKind::Seal { How::Sealed } else { How::CutAtRecovery },
+        };
+    }
+}

@@ -1,0 +1,16 @@
+//! Copies of a journal: taking one beside a running node, reading it as it is, and making a journal of it again
+//! (`spec/backup.md`). What is damaged is the scan's verdict here as everywhere; nothing in this module judges frames.
+
+mod ends;
+mod fence;
+mod files;
+mod memory;
+mod restore;
+mod take;
+mod view;
+
+pub use fence::{Fence, Unfencing, unfence};
+pub use files::discard_built;
+pub use restore::{Restored, restore};
+pub use take::{Backup, backup};
+pub use view::BackupDisk;
