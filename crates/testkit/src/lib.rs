@@ -1,4 +1,5 @@
-//! What Sealog's tests share: crash campaigns, scripted upstreams, fuzz bodies.
+//! What Sealog's tests share: the seeded simulation, scripted upstreams, fuzz bodies.
 
 pub mod fuzz;
+pub mod simulation;
 pub mod upstream;

@@ -12,8 +12,10 @@ mod floors;
 mod fuzz;
 mod process;
 mod real;
+mod simulate;
 mod steps;
 mod tidy;
+mod torture;
 mod workspace;
 
 use std::process::ExitCode;
@@ -40,6 +42,10 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         Some((verb, rest)) if verb == "compare" => {
             compare::run_plan(&workspace::Workspace::find()?, &compare::Plan::parse(rest)?)
         }
+        Some((verb, rest)) if verb == "simulate" => simulate::run_args(&workspace::Workspace::find()?, rest),
+        Some((verb, rest)) if verb == "torture" => {
+            torture::run(&workspace::Workspace::find()?, &torture::Plan::parse(rest)?)
+        }
         Some((verb, [])) if verb != "help" => {
             let step = steps::named(verb)?;
             println!("{}", (step.run)(&workspace::Workspace::find()?)?);
@@ -55,6 +61,11 @@ fn run(args: &[String]) -> anyhow::Result<()> {
                 "cargo xtask compare [--seconds N] [--repeats N] [--producers LIST] [--systems LIST] [--portable] \
                  [--dir DIR] [--json]\ncargo xtask compare --reopen LIST [--repeats N] [--dir DIR] [--json]\n    \
                  the journal beside other stores, in one run"
+            );
+            println!(
+                "cargo xtask simulate --seed N [--steps N] | --seeds N [--from M] [--threads T]\n    the seeded \
+                 simulation: one run with its trace, or many\ncargo xtask torture --minutes N [--from SEED]\n    \
+                 crash images, faults and simulation in turns, with totals"
             );
             println!("cargo xtask fuzz [--seconds N] [TARGET ..]\n    the fuzz targets, a while each");
             Ok(())

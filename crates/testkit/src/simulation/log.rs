@@ -1,0 +1,235 @@
+//! What is durable, record by record, over all lives, and what every record must agree with when it appears. A record
+//! that is here must be in every later state of the journal, byte for byte.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sealog_events::body;
+use sealog_events::json::event_json;
+use sealog_events::materialize::materialize;
+use sealog_events::{
+    Event, EventBody, ExecutionId, Identity, MaterializedResult, RecordKind, Snapshot, Timestamp,
+};
+use sealog_http::sse_frame;
+use sealog_journal::Record;
+use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX};
+
+use super::script::Call;
+
+/// One execution as its durable records tell it.
+#[derive(Clone, Debug)]
+pub(super) struct Execution {
+    pub(super) created_at: Timestamp,
+    pub(super) identity: Option<Identity>,
+    pub(super) events: Vec<Event>,
+    pub(super) frames: Vec<String>,
+    /// Sequence of `route.selected`.
+    pub(super) routed: Option<u64>,
+    pub(super) ended: Option<Timestamp>,
+    /// The result record that stands before the terminal event.
+    result: Option<MaterializedResult>,
+    /// Events of the provider's so far.
+    reported: usize,
+}
+
+impl Execution {
+    pub(super) fn snapshot(&self, id: ExecutionId) -> Snapshot {
+        materialize(id, self.created_at, &self.events)
+    }
+
+    pub(super) fn last_sequence(&self) -> u64 {
+        self.events.len() as u64
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Log {
+    records: BTreeMap<u64, Record>,
+    /// Not forgotten, by id.
+    pub(super) executions: BTreeMap<ExecutionId, Execution>,
+    pub(super) forgotten: BTreeSet<ExecutionId>,
+    /// The youngest execution of each key, not forgotten.
+    owners: BTreeMap<[u8; 32], ExecutionId>,
+    /// In the order of their creation, forgotten ones too.
+    pub(super) ids: Vec<ExecutionId>,
+    /// Dense up to here.
+    pub(super) through: u64,
+    pub(super) newest: Timestamp,
+    /// A creation whose first event must come next.
+    half: Option<ExecutionId>,
+}
+
+/// What a record is judged with.
+pub(super) struct Context<'a> {
+    pub(super) calls: &'a BTreeMap<ExecutionId, Call>,
+    pub(super) retention_ms: u64,
+    /// The latest time that the store has seen.
+    pub(super) latest: Timestamp,
+    /// Executions that somebody is reading now.
+    pub(super) read: &'a BTreeSet<ExecutionId>,
+}
+
+impl Log {
+    pub(super) fn records(&self) -> impl Iterator<Item = (&u64, &Record)> {
+        self.records.iter()
+    }
+
+    /// The unit that the last record belongs to must be whole.
+    pub(super) fn whole(&self) -> Result<(), String> {
+        match self.half {
+            Some(id) => Err(format!("a creation without its first event: {id}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the next record. What it names wrong is a violation.
+    pub(super) fn take(&mut self, record: &Record, context: &Context<'_>) -> Result<(), String> {
+        if record.sequence != self.through + 1 {
+            return Err(format!("sequence {} follows {}", record.sequence, self.through));
+        }
+        self.through = record.sequence;
+        self.newest = self.newest.max(Timestamp(record.time_ms));
+        self.records.insert(record.sequence, record.clone());
+        if let Some(half) = self.half.take()
+            && !(record.kind == RecordKind::Accepted.number()
+                && record.stream.map(|stream| stream.0) == Some(*half.as_bytes()))
+        {
+            return Err(format!("{half} was created without its first event"));
+        }
+        if record.kind <= KIND_JOURNAL_MAX {
+            return if record.kind == KIND_FORGET { self.forget(record, context) } else { Ok(()) };
+        }
+        let stream = record.stream.ok_or("a record of no execution")?;
+        let id = ExecutionId::from_bytes(stream.0);
+        let kind = RecordKind::from_number(record.kind).ok_or("a record of an unknown kind")?;
+        match kind {
+            RecordKind::Created => self.create(id, record, context),
+            RecordKind::MaterializedResult => {
+                let result = body::decode_result(&record.body).map_err(|e| e.to_string())?;
+                let execution = self.open(id)?;
+                if execution.result.replace(result).is_some() {
+                    return Err(format!("{id} has two results"));
+                }
+                Ok(())
+            }
+            _event => self.event(id, record, context),
+        }
+    }
+
+    fn open(&mut self, id: ExecutionId) -> Result<&mut Execution, String> {
+        let execution =
+            self.executions.get_mut(&id).ok_or(format!("a record of {id}, which is not there"))?;
+        match execution.ended {
+            Some(_) => Err(format!("{id} goes on behind its terminal event")),
+            None => Ok(execution),
+        }
+    }
+
+    fn create(&mut self, id: ExecutionId, record: &Record, context: &Context<'_>) -> Result<(), String> {
+        let created = body::decode_created(&record.body).map_err(|e| e.to_string())?;
+        if self.executions.contains_key(&id) || self.forgotten.contains(&id) {
+            return Err(format!("{id} was created twice"));
+        }
+        if let Some(identity) = created.identity {
+            if let Some(owner) = self.owners.get(&identity.key_hash) {
+                let ended = self.executions.get(owner).and_then(|owner| owner.ended);
+                let now = context.latest.max(self.newest).0;
+                // An expired one that is still read loses its key before it is forgotten.
+                if ended.is_none_or(|ended| ended.0.saturating_add(context.retention_ms) > now) {
+                    return Err(format!("{id} took the key of {owner}, which is still there"));
+                }
+            }
+            self.owners.insert(identity.key_hash, id);
+        }
+        let execution = Execution {
+            created_at: created.created_at,
+            identity: created.identity,
+            events: Vec::new(),
+            frames: Vec::new(),
+            routed: None,
+            ended: None,
+            result: None,
+            reported: 0,
+        };
+        self.executions.insert(id, execution);
+        self.ids.push(id);
+        self.half = Some(id);
+        Ok(())
+    }
+
+    fn event(&mut self, id: ExecutionId, record: &Record, context: &Context<'_>) -> Result<(), String> {
+        let decoded = body::decode(record.kind, &record.body).map_err(|e| e.to_string())?;
+        let event = Event { sequence: record.event_number, time: Timestamp(record.time_ms), body: decoded };
+        let call = context.calls.get(&id);
+        let newest = self.newest;
+        let sequence = record.sequence;
+        let execution = self.open(id)?;
+        if event.sequence != execution.last_sequence() + 1 {
+            return Err(format!("{id} has event {} behind {}", event.sequence, execution.last_sequence()));
+        }
+        match &event.body {
+            EventBody::Accepted if event.sequence == 1 => {}
+            EventBody::Accepted => return Err(format!("{id} was accepted twice")),
+            EventBody::RouteSelected { .. } if execution.routed.is_none() => {
+                execution.routed = Some(sequence)
+            }
+            EventBody::RouteSelected { .. } | EventBody::RouteAttemptFailed { .. } => {
+                return Err(format!("{id} was routed twice"));
+            }
+            EventBody::OutputDelta { .. }
+            | EventBody::ToolCallStarted { .. }
+            | EventBody::ToolCallArgumentsDelta { .. }
+            | EventBody::Progress { .. }
+            | EventBody::OutputResult { .. }
+            | EventBody::UsageReported { .. } => {
+                if call.and_then(|call| call.sent.get(execution.reported)) != Some(&event.body) {
+                    return Err(format!("{id} has event {} that no provider sent", event.sequence));
+                }
+                execution.reported += 1;
+            }
+            EventBody::Completed { .. } if call.is_none_or(|call| !call.completed) => {
+                return Err(format!("{id} completed and its provider did not"));
+            }
+            EventBody::Completed { .. } | EventBody::Failed { .. } => {}
+        }
+        let data = event_json(id, &event);
+        execution.frames.push(sse_frame(event.sequence, event.body.type_name(), &data));
+        let terminal = event.body.is_terminal();
+        execution.events.push(event);
+        if terminal {
+            // Retention counts by the store's clock, which never goes back behind a record.
+            execution.ended = Some(newest);
+            let result = execution.result.clone().ok_or(format!("{id} ended without its result"))?;
+            let snapshot = execution.snapshot(id);
+            let expected = [256 << 10, 0].map(|bytes| MaterializedResult::of(&snapshot, bytes));
+            if !expected.contains(&Some(result)) {
+                return Err(format!("{id} has a result that is not the fold of its events"));
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, record: &Record, context: &Context<'_>) -> Result<(), String> {
+        for id in Forget::ids(&record.body).map_err(|e| e.to_string())? {
+            let id = ExecutionId::from_bytes(id);
+            let gone = self.executions.remove(&id).ok_or(format!("{id} was forgotten and is not there"))?;
+            if gone.ended.is_none() || context.read.contains(&id) {
+                return Err(format!("{id} was forgotten while it was active or read"));
+            }
+            self.owners.retain(|_, owner| *owner != id);
+            self.forgotten.insert(id);
+        }
+        Ok(())
+    }
+
+    /// Executions that a store must show at this time.
+    pub(super) fn visible(&self, wall: Timestamp, retention_ms: u64) -> Vec<ExecutionId> {
+        let now = wall.max(self.newest).0;
+        let kept = |execution: &Execution| {
+            execution.ended.is_none_or(|ended| now < ended.0.saturating_add(retention_ms))
+        };
+        let visible = self.executions.iter().filter(|(_, execution)| kept(execution));
+        let mut visible: Vec<_> = visible.map(|(id, execution)| (execution.created_at, *id)).collect();
+        visible.sort_unstable();
+        visible.into_iter().map(|(_, id)| id).collect()
+    }
+}
