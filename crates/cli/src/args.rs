@@ -169,6 +169,22 @@ pub enum Journal {
     Restore(Restore),
     /// Lift the fence of a restored journal, once the original is gone for good
     Unfence(Unfence),
+    /// Fold finished executions and drop what was forgotten, while no node runs
+    Compact(Compact),
+}
+
+#[derive(Debug, Args)]
+pub struct Compact {
+    /// The journal's directory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Only say what would go and why, and what keeps the rest; reads, also beside a running node
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
 }
 
 #[derive(Debug, Args)]

@@ -50,6 +50,7 @@ fn dispatch(verb: &Verb, render: Render) -> Result<Exit> {
         Verb::Demo(args) => verbs::demo::run(args, render),
         Verb::Doctor(args) => verbs::doctor::run(args, render),
         Verb::Journal(Journal::Init(args)) => verbs::journal::init::run(args, render),
+        Verb::Journal(Journal::Compact(args)) => verbs::journal::compact::run(args, render),
         Verb::Journal(Journal::Inspect(args)) => verbs::journal::inspect::run(args, render),
         Verb::Journal(Journal::Verify(args)) => verbs::journal::verify::run(args, render),
         Verb::Journal(Journal::Replay(args)) => verbs::journal::replay::run(args, render),

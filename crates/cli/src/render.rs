@@ -59,6 +59,13 @@ impl Render {
         talk(&line);
     }
 
+    /// One line of a terminal that the next one takes the place of; nothing without a terminal. Empty: clears it.
+    pub fn progress(self, text: &str) {
+        if !self.json && stderr().is_terminal() {
+            talk(&format!("\r\x1b[K{text}"));
+        }
+    }
+
     /// One JSON object on one line of standard error.
     pub fn talk_object(self, value: &impl Serialize) {
         if let Ok(line) = serde_json::to_string(value) {

@@ -134,6 +134,13 @@ impl Pace<'_> {
     }
 }
 
+/// For work that somebody waits for: neither rate nor strain holds it back.
+pub(crate) fn at_full_speed<R>(shared: &Shared, work: impl FnOnce(&mut Pace<'_>) -> R) -> R {
+    let mut bucket = Bucket { bytes_per_second: u64::MAX, paid: Duration::ZERO };
+    let mut strain = Strain::new();
+    work(&mut Pace { shared, bucket: &mut bucket, strain: &mut strain, waits: false })
+}
+
 fn is_over(shared: &Shared) -> bool {
     shared.stop_helper.load(Ordering::Acquire) || shared.poisoned().is_some()
 }

@@ -61,13 +61,20 @@ impl OpenedFrame {
     }
 }
 
+/// A place in one file: a compacted segment has the number of its first source, and another generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CacheKey {
+    pub generation: u64,
+    pub at: FrameRef,
+}
+
 /// Filled by the first reader that wants it; the others wait on the mutex.
 type Slot = Arc<Mutex<Option<Arc<OpenedFrame>>>>;
 
 #[derive(Debug, Default)]
 struct State {
-    slots: HashMap<FrameRef, Slot>,
-    order: VecDeque<(FrameRef, usize)>,
+    slots: HashMap<CacheKey, Slot>,
+    order: VecDeque<(CacheKey, usize)>,
     bytes: usize,
 }
 
@@ -83,7 +90,7 @@ impl FrameCache {
     }
 
     /// The frame at `at`, opened by `open` if nobody has it.
-    pub fn get(&self, at: FrameRef, open: impl FnOnce() -> Result<OpenedFrame>) -> Result<Arc<OpenedFrame>> {
+    pub fn get(&self, at: CacheKey, open: impl FnOnce() -> Result<OpenedFrame>) -> Result<Arc<OpenedFrame>> {
         let slot = Arc::clone(self.lock().slots.entry(at).or_default());
         let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(frame) = &*held {
@@ -103,13 +110,13 @@ impl FrameCache {
     }
 
     /// What the writer has just made durable; readers of the tail want it next.
-    pub fn put(&self, at: FrameRef, frame: OpenedFrame) {
+    pub fn put(&self, at: CacheKey, frame: OpenedFrame) {
         let bytes = frame.bytes();
         self.lock().slots.insert(at, Arc::new(Mutex::new(Some(Arc::new(frame)))));
         self.account(at, bytes);
     }
 
-    fn account(&self, at: FrameRef, bytes: usize) {
+    fn account(&self, at: CacheKey, bytes: usize) {
         let mut state = self.lock();
         state.bytes += bytes;
         state.order.push_back((at, bytes));

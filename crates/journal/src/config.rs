@@ -61,6 +61,14 @@ pub struct Tuning {
     pub direct: bool,
     /// How long to wait after a failed preparation of the next segment before the next try.
     pub prepare_retry: Duration,
+    /// Whether segments are compacted in the background.
+    pub compact: bool,
+    /// From when on a segment is: so much of it was forgotten, in thousandths.
+    pub compact_dead_thousandths: u64,
+    /// Or so old, and half of it or more can be folded.
+    pub compact_age: Duration,
+    /// Zeros kept for compaction on a full disk, in bytes; 0: none.
+    pub reserve_bytes: u64,
     /// What summaries, scrub and compaction together may read and write in a second, in bytes.
     pub background_bytes_per_second: u64,
 }
@@ -81,6 +89,10 @@ impl Default for Tuning {
             reader_wait: Duration::from_millis(500),
             direct: true,
             prepare_retry: Duration::from_millis(500),
+            compact: true,
+            compact_dead_thousandths: 300,
+            compact_age: Duration::from_secs(600),
+            reserve_bytes: 8 << 20,
             background_bytes_per_second: 64 << 20,
         }
     }

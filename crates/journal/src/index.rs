@@ -1,8 +1,9 @@
 //! Which frames hold a stream's records. Built by the scan at open, extended by the writer after each sync; it
 //! knows envelopes only.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::RangeInclusive;
 
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET};
 
@@ -34,6 +35,8 @@ pub struct StreamFacts {
 
 #[derive(Debug)]
 struct Entry {
+    /// Sequence of its oldest record: an older one of the same id was forgotten.
+    first_sequence: u64,
     facts: StreamFacts,
     frames: FrameList,
 }
@@ -46,9 +49,10 @@ struct FrameList {
 }
 
 impl FrameList {
-    fn push(&mut self, frame: FrameRef) {
+    /// `false`: it was there already.
+    fn push(&mut self, frame: FrameRef) -> bool {
         let (same, from) = match self.last {
-            Some(last) if last == frame => return,
+            Some(last) if last == frame => return false,
             Some(last) if last.segment == frame.segment => (true, last),
             Some(last) => (false, last),
             None => (false, FrameRef { segment: 0, offset: 0 }),
@@ -60,6 +64,7 @@ impl FrameList {
             push_varint(&mut self.bytes, frame.offset / 32);
         }
         self.last = Some(frame);
+        true
     }
 
     fn frames(&self) -> Vec<FrameRef> {
@@ -123,15 +128,32 @@ impl Hasher for IdHasher {
     fn write_usize(&mut self, _len: usize) {}
 }
 
+/// What a segment file holds, counted in streams for each frame that holds any of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub all: u64,
+    /// Of streams that have ended.
+    pub closed: u64,
+    /// Of streams that were forgotten.
+    pub dead: u64,
+    /// Forget records.
+    pub forgets: u64,
+}
+
+/// The frames of one file that hold a stream, ascending, under its id and the sequence of its first record there.
+pub(crate) type Places = BTreeMap<(StreamId, u64), Vec<FrameRef>>;
+
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     streams: HashMap<StreamId, Entry, BuildHasherDefault<IdHasher>>,
+    tallies: BTreeMap<u64, Tally>,
     open: u64,
 }
 
 impl Index {
     pub fn add(&mut self, frame: FrameRef, record: &Record) {
         if record.kind == KIND_FORGET {
+            self.tallies.entry(frame.segment).or_default().forgets += 1;
             self.forget(&record.body);
         }
         let Some(stream) = record.stream else { return };
@@ -145,27 +167,76 @@ impl Index {
                 last_time_ms: 0,
                 last_sequence: 0,
             };
-            Entry { facts, frames: FrameList::default() }
+            Entry { first_sequence: record.sequence, facts, frames: FrameList::default() }
         });
         let facts = &mut entry.facts;
+        let new = entry.frames.push(frame);
+        if new {
+            let tally = self.tallies.entry(frame.segment).or_default();
+            tally.all += 1;
+            tally.closed += u64::from(facts.closed);
+        }
         if record.class.contains(Class::CLOSES) && !facts.closed {
             facts.closed = true;
             self.open -= 1;
+            for frame in entry.frames.frames() {
+                self.tallies.entry(frame.segment).or_default().closed += 1;
+            }
         }
         facts.last_event = facts.last_event.max(record.event_number);
         facts.epoch = record.epoch;
         facts.logical_bytes += record.logical_size;
         facts.last_time_ms = record.time_ms;
         facts.last_sequence = record.sequence;
-        entry.frames.push(frame);
     }
 
     fn forget(&mut self, body: &[u8]) {
         for id in Forget::ids(body).into_iter().flatten() {
             if let Some(entry) = self.streams.remove(&StreamId(id)) {
                 self.open -= u64::from(!entry.facts.closed);
+                for frame in entry.frames.frames() {
+                    let tally = self.tallies.entry(frame.segment).or_default();
+                    tally.closed -= u64::from(entry.facts.closed);
+                    tally.dead += 1;
+                }
             }
         }
+    }
+
+    pub fn tally(&self, segment: u64) -> Tally {
+        self.tallies.get(&segment).copied().unwrap_or_default()
+    }
+
+    /// Whether a durable record of this stream is still wanted: nothing behind it forgot its stream.
+    pub fn keeps(&self, stream: &StreamId, sequence: u64) -> bool {
+        self.streams.get(stream).is_some_and(|entry| entry.first_sequence <= sequence)
+    }
+
+    /// The segments of `range` are one file now, under the number of the first. `places` are those of the streams in it.
+    pub fn replace(&mut self, range: RangeInclusive<u64>, places: &Places, forgets: u64) {
+        let numbers: Vec<u64> = self.tallies.range(range.clone()).map(|(number, _)| *number).collect();
+        for number in numbers {
+            self.tallies.remove(&number);
+        }
+        let mut tally = Tally { forgets, ..Tally::default() };
+        for ((stream, first_sequence), frames) in places {
+            tally.all += frames.len() as u64;
+            // Forgotten since the file was written, or an older one of the same id.
+            let entry = self.streams.get_mut(stream).filter(|entry| entry.first_sequence <= *first_sequence);
+            let Some(entry) = entry else {
+                tally.dead += frames.len() as u64;
+                continue;
+            };
+            tally.closed += if entry.facts.closed { frames.len() as u64 } else { 0 };
+            let before = std::mem::take(&mut entry.frames).frames();
+            let at = before.partition_point(|frame| frame.segment < *range.start());
+            let (below, rest) = before.split_at(at);
+            let above = rest.iter().filter(|frame| frame.segment > *range.end());
+            for frame in below.iter().chain(frames).chain(above) {
+                entry.frames.push(*frame);
+            }
+        }
+        self.tallies.insert(*range.start(), tally);
     }
 
     pub fn facts(&self, stream: &StreamId) -> Option<StreamFacts> {

@@ -6,10 +6,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use sealog_disk::{DiskLock, ErrorKind, FileId, Folder, Name};
+use sealog_journal_format::FrameKind;
 use sealog_journal_format::record::check_unit;
 
 use crate::background::Background;
 use crate::cache::FrameCache;
+use crate::compact::Compaction;
 use crate::completion::{Completion, Dispatcher, Ticket};
 use crate::config::Config;
 use crate::counters::{Counters, Counting};
@@ -248,6 +250,10 @@ impl Journal {
         shared::lock(&self.inner.background).step(&self.inner.shared, false)
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.inner.shared
+    }
+
     #[cfg(test)]
     pub(crate) fn shared_for_tests(&self) -> Arc<Shared> {
         Arc::clone(&self.inner.shared)
@@ -340,7 +346,12 @@ struct Build<'a> {
 
 impl Sink for Build<'_> {
     fn frame(&mut self, frame: &FrameView) {
-        if frame.header.record_count > 0 {
+        // A compacted segment is read from its beginning: any of its frames may hold an early record.
+        let starts = match frame.header.kind {
+            FrameKind::Group | FrameKind::Sources => true,
+            FrameKind::Link | FrameKind::Seal | FrameKind::Folded => false,
+        };
+        if starts {
             let sequence = frame.header.first_sequence;
             self.catalog.mark(Mark { sequence, segment: frame.segment, offset: frame.offset });
         }
@@ -403,7 +414,8 @@ fn assemble(
         stop_helper: AtomicBool::new(false),
         tuning,
     });
-    let background = Background::new(shared.tuning.background_bytes_per_second, Vec::new());
+    let background =
+        Background::new(shared.tuning.background_bytes_per_second, vec![Box::new(Compaction::default())]);
     let core = Core::new(Arc::clone(&shared), lineage, predecessor_lineage, epoch);
     let inner = Inner {
         shared,

@@ -1,17 +1,18 @@
 //! Reading durable records by stream and by sequence. A reader holds a position, never a frame.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use sealog_disk::{ErrorKind, io};
 use sealog_journal_format::checksum::crc32;
 use sealog_journal_format::limits;
 
-use crate::cache::{OpenedFrame, Plaintext};
+use crate::cache::{CacheKey, OpenedFrame, Plaintext};
 use crate::error::{JournalError, Place, Result};
+use crate::folding;
 use crate::index::FrameRef;
 use crate::record::{Record, StreamId};
-use crate::recovery::{evidence, walk};
+use crate::recovery::evidence;
 use crate::segment::Segment;
 use crate::shared::Shared;
 
@@ -44,22 +45,42 @@ fn open_frame(segment: &Segment, at: FrameRef, row: u8) -> Result<OpenedFrame> {
     Ok(OpenedFrame { header, epoch: segment.header.epoch, plaintext: Plaintext::new(body) })
 }
 
-/// The frame at `at`, from the cache or the disk. Damage found here stops the writer.
-fn frame(shared: &Shared, at: FrameRef) -> Result<Arc<OpenedFrame>> {
-    shared.cache.get(at, || {
-        let (segment, row) = {
-            let mut catalog = shared.write();
-            catalog.touch(at.segment);
-            let row = if catalog.durable.end.segment == at.segment { 8 } else { 3 };
-            (catalog.segments.get(&at.segment).map(Arc::clone), row)
-        };
-        let segment = segment.ok_or(JournalError::Missing { file: "a segment".into() })?;
+/// What a place of the index leads to just now.
+enum Found {
+    Frame(Arc<Segment>, Arc<OpenedFrame>),
+    /// Files were replaced since the place was taken.
+    Moved,
+}
+
+/// The frame at `at`, a place that was taken when files had been replaced `switches` times; from the cache or the disk.
+/// Damage found here stops the writer.
+fn frame(shared: &Shared, at: FrameRef, switches: u64) -> Result<Found> {
+    let (segment, row) = {
+        let catalog = shared.read();
+        if catalog.switches != switches {
+            return Ok(Found::Moved);
+        }
+        let row = if catalog.durable.end.segment == at.segment { 8 } else { 3 };
+        (catalog.segments.get(&at.segment).map(Arc::clone), row)
+    };
+    let segment = segment.ok_or(JournalError::Missing { file: "a segment".into() })?;
+    let key = CacheKey { generation: segment.header.generation, at };
+    let opened = shared.cache.get(key, || {
+        shared.write().touch(at.segment);
         open_frame(&segment, at, row).inspect_err(|e| {
             if matches!(e, JournalError::Corrupt { .. }) {
                 shared.poison(DAMAGE);
             }
         })
-    })
+    });
+    match opened {
+        Ok(opened) => Ok(Found::Frame(segment, opened)),
+        // Its file was not open yet, and went when it was replaced.
+        Err(JournalError::Disk(e)) if e.kind == ErrorKind::NotFound && shared.read().switches != switches => {
+            Ok(Found::Moved)
+        }
+        Err(e) => Err(e),
+    }
 }
 
 /// A frame that opens and is not the one that the index means: it was put there from elsewhere (R04).
@@ -68,6 +89,10 @@ fn elsewhere(shared: &Shared, at: FrameRef, opened: &OpenedFrame) -> JournalErro
     let (frame, sequence) = (u64::from(opened.header.index), opened.header.first_sequence);
     let place = Place { segment: at.segment, frame, offset: at.offset, sequence };
     JournalError::Corrupt { place, row: 7, what: "a frame that belongs elsewhere" }
+}
+
+fn records(shared: &Shared, opened: &OpenedFrame, only: Option<StreamId>) -> Option<Vec<Record>> {
+    folding::records(&*shared.store.codec, &opened.header, &opened.plaintext, opened.epoch, only)
 }
 
 const DAMAGE: &str = "damage was found while reading";
@@ -79,15 +104,26 @@ pub struct StreamReader {
     stream: StreamId,
     from_event: u64,
     frames: VecDeque<FrameRef>,
+    /// Of the catalog that `frames` is from.
+    switches: u64,
     ready: VecDeque<Record>,
     /// The newest sequence of the stream that was read.
     seen: u64,
+    /// The newest one to read.
+    through: u64,
+    /// Files were replaced meanwhile: a frame may hold what was read from another one.
+    moved: bool,
 }
 
 impl StreamReader {
     pub(crate) fn new(shared: Arc<Shared>, stream: StreamId, from_event: u64) -> StreamReader {
-        let frames = shared.read().index.frames(&stream).unwrap_or_default().into();
-        StreamReader { shared, stream, from_event, frames, ready: VecDeque::new(), seen: 0 }
+        let (frames, switches, through) = {
+            let catalog = shared.read();
+            let frames = catalog.index.frames(&stream).unwrap_or_default();
+            (frames.into(), catalog.switches, catalog.durable.end.last_sequence)
+        };
+        let ready = VecDeque::new();
+        StreamReader { shared, stream, from_event, frames, switches, ready, seen: 0, through, moved: false }
     }
 }
 
@@ -111,16 +147,37 @@ impl Iterator for StreamReader {
 impl StreamReader {
     /// A frame of the index holds records of the stream, all newer than those of the frames before it.
     fn load(&mut self, at: FrameRef) -> Result<()> {
-        let opened = frame(&self.shared, at)?;
-        let mut records = walk::records(&opened.header, &opened.plaintext, opened.epoch);
+        let opened = match frame(&self.shared, at, self.switches)? {
+            Found::Frame(_, opened) => opened,
+            Found::Moved => {
+                self.look_again();
+                return Ok(());
+            }
+        };
+        let Some(mut records) = records(&self.shared, &opened, Some(self.stream)) else {
+            return Err(elsewhere(&self.shared, at, &opened));
+        };
         records.retain(|record| record.stream == Some(self.stream));
+        if self.moved {
+            records.retain(|record| record.sequence > self.seen && record.sequence <= self.through);
+        }
         match (records.first(), records.last()) {
             (Some(first), Some(last)) if first.sequence > self.seen => self.seen = last.sequence,
+            (None, None) if self.moved => {}
             _ => return Err(elsewhere(&self.shared, at, &opened)),
         }
         records.retain(|record| record.event_number >= self.from_event || record.event_number == 0);
         self.ready.extend(records);
         Ok(())
+    }
+
+    /// Where the stream is now.
+    fn look_again(&mut self) {
+        let catalog = self.shared.read();
+        self.frames = catalog.index.frames(&self.stream).unwrap_or_default().into();
+        self.switches = catalog.switches;
+        drop(catalog);
+        self.moved = true;
     }
 }
 
@@ -128,56 +185,86 @@ impl StreamReader {
 #[derive(Debug)]
 pub struct SequenceReader {
     shared: Arc<Shared>,
+    /// The first sequence that was not given out.
     from: u64,
     through: u64,
     next: Option<FrameRef>,
-    /// First sequence of the next frame.
+    switches: u64,
+    /// First sequence of the next frame, at least.
     expected: u64,
+    /// Of a compacted segment: records that a later frame may hold earlier ones than.
+    pending: BTreeMap<u64, Record>,
     ready: VecDeque<Record>,
 }
 
 impl SequenceReader {
     pub(crate) fn new(shared: Arc<Shared>, from: u64) -> SequenceReader {
-        let (through, next, expected) = {
-            let catalog = shared.read();
-            let at = catalog.marks.partition_point(|mark| mark.sequence <= from);
-            let mark = catalog.marks.get(at.saturating_sub(1));
-            let next = mark.map(|mark| FrameRef { segment: mark.segment, offset: mark.offset });
-            (catalog.durable.end.last_sequence, next, mark.map_or(1, |mark| mark.sequence))
-        };
-        SequenceReader { shared, from, through, next, expected, ready: VecDeque::new() }
+        let through = shared.read().durable.end.last_sequence;
+        let (pending, ready) = (BTreeMap::new(), VecDeque::new());
+        let mut reader =
+            SequenceReader { shared, from, through, next: None, switches: 0, expected: 1, pending, ready };
+        reader.seek();
+        reader
     }
 
-    /// The frame behind one that was read: in the same segment, or the first of the next one.
-    fn behind(&self, at: FrameRef, opened: &OpenedFrame) -> FrameRef {
-        let offset = at.offset + opened.header.frame_bytes();
-        let ended = self.shared.read().ends.get(&at.segment).is_some_and(|end| offset >= *end);
-        match ended {
-            true => FrameRef { segment: at.segment + 1, offset: limits::DATA_START },
-            false => FrameRef { segment: at.segment, offset },
-        }
+    /// To a frame at or before the first sequence that was not given out.
+    fn seek(&mut self) {
+        let catalog = self.shared.read();
+        let at = catalog.marks.partition_point(|mark| mark.sequence <= self.from);
+        let mark = catalog.marks.get(at.saturating_sub(1));
+        self.next = mark.map(|mark| FrameRef { segment: mark.segment, offset: mark.offset });
+        self.expected = mark.map_or(1, |mark| mark.sequence);
+        self.switches = catalog.switches;
+        drop(catalog);
+        self.pending.clear();
     }
 
     fn load(&mut self) -> Result<bool> {
         let Some(at) = self.next else { return Ok(false) };
-        let opened = match frame(&self.shared, at) {
-            Ok(opened) => opened,
+        let (segment, opened) = match frame(&self.shared, at, self.switches) {
+            Ok(Found::Frame(segment, opened)) => (segment, opened),
+            Ok(Found::Moved) => {
+                self.seek();
+                return Ok(true);
+            }
             Err(e) => {
                 self.next = None;
                 return Err(e);
             }
         };
-        if opened.header.first_sequence != self.expected {
+        let first = opened.header.first_sequence;
+        let in_place = if segment.is_compacted() { first >= self.expected } else { first == self.expected };
+        let Some(records) = records(&self.shared, &opened, None).filter(|_| in_place) else {
             self.next = None;
             return Err(elsewhere(&self.shared, at, &opened));
+        };
+        self.expected = if segment.is_compacted() { first } else { opened.header.next_sequence() };
+        self.give_out(first);
+        self.pending.extend(records.into_iter().map(|record| (record.sequence, record)));
+        let offset = at.offset + opened.header.frame_bytes();
+        let ended = self.shared.read().ends.get(&at.segment).is_some_and(|end| offset >= *end);
+        if !segment.is_compacted() || ended {
+            self.give_out(u64::MAX);
         }
-        self.expected = opened.header.next_sequence();
-        let records = walk::records(&opened.header, &opened.plaintext, opened.epoch);
-        let (from, through) = (self.from, self.through);
-        self.ready.extend(records.into_iter().filter(|r| r.sequence >= from && r.sequence <= through));
-        let seen = opened.header.next_sequence() - 1;
-        self.next = (seen < self.through).then(|| self.behind(at, &opened));
+        if ended && segment.is_compacted() {
+            self.expected = segment.header.link_out.last_sequence + 1;
+        }
+        self.next = (self.expected <= self.through).then_some(match ended {
+            true => FrameRef { segment: segment.last() + 1, offset: limits::DATA_START },
+            false => FrameRef { segment: at.segment, offset },
+        });
         Ok(true)
+    }
+
+    /// What lies before `below` comes before all of the next frames.
+    fn give_out(&mut self, below: u64) {
+        let rest = self.pending.split_off(&below);
+        for (sequence, record) in std::mem::replace(&mut self.pending, rest) {
+            if sequence >= self.from && sequence <= self.through {
+                self.from = sequence + 1;
+                self.ready.push_back(record);
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sealog_disk::{Disk, LogFile, Name, io};
+use sealog_journal_format::names::SegmentName;
 use sealog_journal_format::segment::{FixedPart, SegmentHeader, SegmentKind};
 use sealog_journal_format::{Why, limits};
 use sealog_seal::{KeyId, Keyring, SegmentKeys, Wrapped};
@@ -12,6 +13,7 @@ use crate::error::{JournalError, Result};
 /// A segment whose header authenticated. Thousands may be known; only few hold an open file.
 #[derive(Debug)]
 pub(crate) struct Segment {
+    /// Of a compacted segment the first of its range.
     pub number: u64,
     pub name: Name,
     /// Of the file when it was opened, in bytes.
@@ -39,7 +41,7 @@ impl Segment {
         disk: &Arc<dyn Disk>,
         keyring: &Keyring,
         name: &Name,
-        number: u64,
+        named: SegmentName,
     ) -> std::result::Result<Segment, Unopened> {
         let failed = |e: sealog_disk::DiskError| Unopened::Failed(e.into());
         let file = disk.open(name).map_err(failed)?;
@@ -48,7 +50,7 @@ impl Segment {
         for (copy, offset) in copies.iter_mut().zip([0, limits::HEADER_BYTES as u64]) {
             let bytes = read_copy(&*file, length, offset).map_err(Unopened::Failed)?;
             *copy = Some(match bytes {
-                Some(bytes) => authenticate(keyring, &bytes, number),
+                Some(bytes) => authenticate(keyring, &bytes, named),
                 None => Err(Fault::Damaged("the segment header is cut short")),
             });
         }
@@ -70,7 +72,7 @@ impl Segment {
             Ok(sound) => sound,
             Err(fault) => return Err(worst(fault, fault)),
         };
-        let (name, disk) = (name.clone(), Arc::clone(disk));
+        let (number, name, disk) = (named.first(), name.clone(), Arc::clone(disk));
         Ok(Segment { number, name, length, header, keys, damaged_copy, disk, file: Mutex::new(None) })
     }
 
@@ -84,6 +86,23 @@ impl Segment {
     ) -> Segment {
         let (number, disk) = (header.number, Arc::clone(disk));
         Segment { number, name, length, header, keys, damaged_copy: None, disk, file: Mutex::new(None) }
+    }
+
+    /// The last number of its range; of a log segment its own.
+    pub fn last(&self) -> u64 {
+        self.header.range_last
+    }
+
+    pub fn named(&self) -> SegmentName {
+        let SegmentHeader { number: first, range_last: last, generation, .. } = self.header;
+        match self.header.kind {
+            SegmentKind::Log => SegmentName::Log { number: first },
+            SegmentKind::Compacted => SegmentName::Compacted { first, last, generation },
+        }
+    }
+
+    pub fn is_compacted(&self) -> bool {
+        self.header.kind == SegmentKind::Compacted
     }
 
     /// The open file; opened by name if nobody holds it.
@@ -128,14 +147,14 @@ fn read_copy(file: &dyn LogFile, length: u64, offset: u64) -> Result<Option<Vec<
 }
 
 /// The order of tests is JF-4: fixed part, version, store id, key id, suite, whole CRC and zeros, check and tag.
-fn authenticate(keyring: &Keyring, bytes: &[u8], number: u64) -> Authenticated {
+fn authenticate(keyring: &Keyring, bytes: &[u8], named: SegmentName) -> Authenticated {
     let damaged = Fault::Damaged;
     let unreadable = damaged("the segment header does not read back");
     let fixed = FixedPart::decode(bytes).map_err(|e| match e.why {
         Why::NewerVersion(version) => Fault::Newer(version),
         _ => unreadable,
     })?;
-    if fixed.number != number {
+    if fixed.number != named.first() {
         return Err(damaged("the segment carries another number than its name"));
     }
     let store_id = keyring.store_id();
@@ -149,8 +168,16 @@ fn authenticate(keyring: &Keyring, bytes: &[u8], number: u64) -> Authenticated {
         (Why::Mismatch, "key id") => damaged("the segment names a key that the keyring does not hold"),
         _ => unreadable,
     })?;
-    if header.kind != SegmentKind::Log {
-        return Err(damaged("a compacted segment under the name of a log segment"));
+    let carried = match header.kind {
+        SegmentKind::Log => SegmentName::Log { number: header.number },
+        SegmentKind::Compacted => SegmentName::Compacted {
+            first: header.number,
+            last: header.range_last,
+            generation: header.generation,
+        },
+    };
+    if carried != named {
+        return Err(damaged("the segment's kind, range or generation is not that of its name"));
     }
     let root = keyring.root(&KeyId(header.key_id)).ok_or(unreadable)?;
     let wrap = header.wrap;

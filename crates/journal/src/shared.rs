@@ -34,6 +34,8 @@ pub(crate) struct Catalog {
     pub marks: Vec<Mark>,
     /// End offsets of the segments that get no more frames.
     pub ends: BTreeMap<u64, u64>,
+    /// How often files were replaced. Whoever holds a place from before looks again.
+    pub switches: u64,
     /// The segment that this writer writes, by name.
     pub active: Option<(Name, FileId)>,
     recent: VecDeque<u64>,
@@ -63,6 +65,7 @@ impl Catalog {
             durable,
             marks: Vec::new(),
             ends: BTreeMap::new(),
+            switches: 0,
             active: None,
             recent: VecDeque::new(),
         }

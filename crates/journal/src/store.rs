@@ -9,6 +9,7 @@ use sealog_journal_format::names::{self, SegmentName};
 use sealog_journal_format::store::StoreFile;
 use sealog_seal::{CopyState, KEYRING_BYTES_MAX, Keyring, KeyringError, StoreId, choose};
 
+use crate::codec::Codec;
 use crate::config::Config;
 use crate::error::{JournalError, Result};
 use crate::head;
@@ -39,6 +40,7 @@ pub enum KeyringCopy {
 pub(crate) struct Store {
     pub disk: Arc<dyn Disk>,
     pub keyring: Keyring,
+    pub codec: Arc<dyn Codec>,
     pub created_ms: u64,
     pub copies: [KeyringCopy; 2],
 }
@@ -67,15 +69,16 @@ impl Store {
             (CopyState::Intact { .. }, _) => KeyringCopy::Stale,
         };
         let copies = [state(0), state(1)];
-        Ok(Store { disk, keyring, created_ms: store.created_ms, copies })
+        let codec = Arc::clone(&config.codec);
+        Ok(Store { disk, keyring, codec, created_ms: store.created_ms, copies })
     }
 
     /// The published segments by number. Anything in the folder that is neither a segment nor a known companion
     /// is left alone.
     ///
     /// # Errors
-    /// A segment that is no regular file, or a compacted one, which only a later release writes.
-    pub fn segment_files(&self) -> Result<Vec<(u64, Name)>> {
+    /// A segment that is no regular file.
+    pub fn segment_files(&self) -> Result<SegmentFiles> {
         let mut files = Vec::new();
         for entry in list(&*self.disk, Folder::Segments)? {
             let refuse = |what| {
@@ -85,14 +88,52 @@ impl Store {
             match SegmentName::parse(&entry.file) {
                 None => continue,
                 Some(_) if entry.kind != FileKind::File => return refuse("not a regular file"),
-                Some(SegmentName::Compacted { .. }) => return refuse("a compacted segment"),
-                Some(SegmentName::Log { number }) => {
-                    files.extend(Name::new(Folder::Segments, &entry.file).map(|name| (number, name)));
+                Some(segment) => {
+                    files.extend(Name::new(Folder::Segments, &entry.file).map(|name| (segment, name)));
                 }
             }
         }
-        files.sort();
-        Ok(files)
+        Ok(SegmentFiles::arrange(files))
+    }
+}
+
+/// The segment files of a directory, by what they mean for each other.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentFiles {
+    /// Ascending, none inside another one.
+    pub chain: Vec<(SegmentName, Name)>,
+    /// Inside a compacted one of the chain, of a lower generation: what it replaced.
+    pub superseded: Vec<Name>,
+    /// Neither: ranges that cross, or a generation that does not lie below the one around it.
+    pub crossing: Vec<SegmentName>,
+}
+
+impl SegmentFiles {
+    fn arrange(mut files: Vec<(SegmentName, Name)>) -> SegmentFiles {
+        // The widest first where several begin.
+        files.sort_by_key(|(name, _)| (name.first(), std::cmp::Reverse((name.last(), generation(name)))));
+        let mut arranged = SegmentFiles::default();
+        for (segment, name) in files {
+            match arranged.chain.last() {
+                Some((around, _)) if segment.first() <= around.last() => {
+                    let nested = segment.last() <= around.last() && generation(&segment) < generation(around);
+                    match nested {
+                        true => arranged.superseded.push(name),
+                        false => arranged.crossing.push(segment),
+                    }
+                }
+                Some(_) | None => arranged.chain.push((segment, name)),
+            }
+        }
+        arranged
+    }
+}
+
+/// 0 for a log segment.
+pub(crate) fn generation(name: &SegmentName) -> u64 {
+    match *name {
+        SegmentName::Log { .. } => 0,
+        SegmentName::Compacted { generation, .. } => generation,
     }
 }
 

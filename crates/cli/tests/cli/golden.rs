@@ -55,7 +55,7 @@ fn play(case: &str) -> String {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ran = if arguments[0] == "serve" { serve(&bench, &arguments) } else { bench.run(&arguments) };
     // Times decide how long a group is, and when a child process is killed how much it wrote.
-    let sized = ["inspect", "backup", "restore", "repair", "unfence"]
+    let sized = ["inspect", "compact", "backup", "restore", "repair", "unfence"]
         .iter()
         .any(|verb| arguments.get(1) == Some(verb));
     let numbers = arguments[0] == "demo" || sized || setup == "a torn tail";

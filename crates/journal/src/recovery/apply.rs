@@ -3,7 +3,7 @@
 
 use sealog_disk::{Disk, ErrorKind, Folder, LogFile, Name, io};
 use sealog_journal_format::limits;
-use sealog_journal_format::names::{self, QuarantineName};
+use sealog_journal_format::names::{self, QuarantineName, SegmentName};
 use sealog_seal::StoreId;
 
 use crate::error::Result;
@@ -24,6 +24,8 @@ pub struct Repairs {
     pub keyring_levelled: bool,
     /// An empty published segment was removed.
     pub empty_segment_removed: Option<u64>,
+    /// Segment files that went because a compacted one had taken their place.
+    pub superseded_removed: usize,
 }
 
 /// Brings the files to the state that the scan judged them to be in. `scan` has no problems.
@@ -33,6 +35,10 @@ pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan) -> Result<Repa
     remove_leftovers(disk)?;
     // Before the head or a segment is written under a key that the other copy may not hold.
     repairs.keyring_levelled = keyring_files::level(store)?;
+    if !scan.superseded.is_empty() {
+        remove_superseded(disk, scan)?;
+        repairs.superseded_removed = scan.superseded.len();
+    }
     for (at, tail) in scan.tails.iter().enumerate() {
         let copied = quarantine(store, scan, tail)?;
         repairs.tail_quarantined = copied && (at == 0 || repairs.tail_quarantined);
@@ -51,6 +57,28 @@ pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan) -> Result<Repa
         repairs.empty_segment_removed = Some(follower.number);
     }
     Ok(repairs)
+}
+
+/// Files whose replacement was read completely and has no problem, or this would not run (JR-15). The sync that was to
+/// make the replacement's name durable may have failed and left it marked as if it were, so it is named anew first;
+/// between the two names the replaced files still count.
+fn remove_superseded(disk: &dyn Disk, scan: &Scan) -> Result<()> {
+    let inside = |name: &Name| SegmentName::parse(name.file()).map(|inside| inside.first());
+    for segment in scan.opened.iter().filter(|segment| segment.is_compacted()) {
+        let range = segment.number..=segment.last();
+        let replaces = scan.superseded.iter().filter_map(inside).any(|first| range.contains(&first));
+        if replaces {
+            let temporary = Name::new(Folder::Segments, "compact.tmp").expect("a constant name is valid");
+            disk.rename(&segment.name, &temporary)?;
+            disk.rename_new(&temporary, &segment.name)?;
+        }
+    }
+    disk.sync_folder(Folder::Segments)?;
+    for name in &scan.superseded {
+        disk.remove(name)?;
+    }
+    disk.sync_folder(Folder::Segments)?;
+    Ok(())
 }
 
 /// `next` and temporaries: nothing relies on them, so they go first (they may be all the room there is).

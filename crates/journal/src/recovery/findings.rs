@@ -59,7 +59,12 @@ pub struct TornTail {
 /// One segment as the scan found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentFacts {
+    /// Of a compacted segment the first of its range.
     pub number: u64,
+    /// The last of its range; of a log segment its own number.
+    pub last_number: u64,
+    /// 0: a log segment.
+    pub generation: u64,
     pub file: String,
     pub length: u64,
     pub epoch: u64,
@@ -91,6 +96,8 @@ pub(crate) struct Scan {
     /// Of the last segment, and of a follower's place 0; no crash alone leaves both.
     pub tails: Vec<TornTail>,
     pub follower: Option<Follower>,
+    /// Files that a sound compacted segment has replaced.
+    pub superseded: Vec<Name>,
     /// Where the next frame would stand; `EndRecord::NONE` without a segment.
     pub end: EndRecord,
     /// Sequence and valid frames of the last segment, evidence or not (a live writer's newest frame counts).

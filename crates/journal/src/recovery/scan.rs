@@ -3,21 +3,25 @@
 
 use std::sync::Arc;
 
-use sealog_disk::Name;
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::frame::{FrameHeader, FrameKind};
 use sealog_journal_format::limits;
+use sealog_journal_format::names::SegmentName;
 use sealog_journal_format::{HeadSlot, HeadState as SlotState};
 
+use crate::codec::Codec;
 use crate::error::{Place, Result};
+use crate::folding;
 use crate::head::HeadState;
 use crate::recovery::evidence::{self, Evidence};
 use crate::recovery::findings::{Follower, FrameView, Gap, Problem, Scan, SegmentFacts, Sink, TornTail};
 use crate::recovery::table::{self, Decision, Found, Position, Verdict};
-use crate::recovery::walk::{self, Step, Walker};
+use crate::recovery::walk::{Step, Walker};
 use crate::segment::{Segment, Unopened};
-use crate::store::Store;
+use crate::store::{SegmentFiles, Store};
 use crate::window::{Window, is_zero};
+
+mod ranges;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScanOptions {
@@ -38,6 +42,7 @@ pub(crate) fn scan(
         head,
         options,
         sink,
+        codec: &*store.codec,
         out: Scan {
             segments: Vec::new(),
             opened: Vec::new(),
@@ -45,6 +50,7 @@ pub(crate) fn scan(
             gaps: Vec::new(),
             tails: Vec::new(),
             follower: None,
+            superseded: Vec::new(),
             end: EndRecord::NONE,
             standing_frames: 0,
             proven_frames: 0,
@@ -52,8 +58,9 @@ pub(crate) fn scan(
     };
     scanner.presence(&files);
     let mut chain = Vec::new();
-    for (number, name) in &files {
-        let opened = match Segment::open(&store.disk, &store.keyring, name, *number) {
+    for (named, name) in &files.chain {
+        let number = &named.first();
+        let opened = match Segment::open(&store.disk, &store.keyring, name, *named) {
             Ok(segment) => Some(segment),
             Err(Unopened::Failed(e)) => return Err(e),
             Err(Unopened::Newer(version)) => {
@@ -69,8 +76,9 @@ pub(crate) fn scan(
         }
         chain.push(opened);
     }
-    let numbers: Vec<u64> = files.iter().map(|(number, _)| *number).collect();
-    scanner.chain(&numbers, chain)?;
+    let names: Vec<SegmentName> = files.chain.iter().map(|(named, _)| *named).collect();
+    scanner.chain(&names, chain)?;
+    scanner.out.superseded = files.superseded;
     Ok(scanner.out)
 }
 
@@ -78,23 +86,25 @@ struct Scanner<'a> {
     head: &'a HeadState,
     options: ScanOptions,
     sink: &'a mut dyn Sink,
+    codec: &'a dyn Codec,
     out: Scan,
 }
 
 impl Scanner<'_> {
     /// Rows 10 and 11: the head itself, the segment it names, and holes in the numbering.
-    fn presence(&mut self, files: &[(u64, Name)]) {
+    fn presence(&mut self, files: &SegmentFiles) {
         let head = table::decide_head(self.head.present, self.head.good_slots);
         if head.verdict != Verdict::Sound {
             self.problem(Place { segment: 0, frame: 0, offset: 0, sequence: 0 }, head);
         }
         let mut before = 0;
-        for (number, _) in files {
-            if *number != before + 1 {
+        for (named, _) in &files.chain {
+            if named.first() != before + 1 {
                 self.absent(before + 1);
             }
-            before = *number;
+            before = named.last();
         }
+        files.crossing.iter().for_each(|named| self.crossing(*named));
         let named = self.head.slot.as_ref().map_or(0, |slot| slot.segment);
         if named > before {
             self.absent(before + 1);
@@ -123,25 +133,26 @@ impl Scanner<'_> {
     }
 
     /// Walks all segments in order. *Last* is the newest with a valid link (JR-2).
-    fn chain(&mut self, numbers: &[u64], chain: Vec<Option<Segment>>) -> Result<()> {
+    fn chain(&mut self, names: &[SegmentName], chain: Vec<Option<Segment>>) -> Result<()> {
         let mut links = Vec::new();
         for (at, segment) in chain.iter().enumerate() {
             let uncached = self.options.uncached_last && at + 2 >= chain.len();
             links.push(match segment {
-                Some(segment) => peek_link(segment, uncached)?,
+                Some(segment) => ranges::peek_link(segment, uncached, self.codec)?,
                 None => None,
             });
         }
         let last = links.iter().rposition(Option::is_some);
+        self.last_is_log(last.and_then(|last| chain[last].as_ref()));
         let followers = followers(&chain)?;
         let (mut previous, mut before) = (EndRecord::NONE, 0);
         let mut lost = None;
         for (at, segment) in chain.into_iter().enumerate() {
-            let number = numbers[at];
+            let number = names[at].first();
             if number != before + 1 {
                 lost = lost.or(Some(before + 1));
             }
-            before = number;
+            before = names[at].last();
             let Some(segment) = segment else {
                 lost = lost.or(Some(number));
                 continue;
@@ -151,11 +162,11 @@ impl Scanner<'_> {
             }
             self.lineage(&segment);
             let start = links[at].unwrap_or(previous);
+            let next = names.get(at + 1).is_some_and(|next| next.first() == before + 1);
+            let named = links.get(at + 1).copied().flatten().filter(|_| next);
             previous = match last {
-                Some(last) if at < last => {
-                    let next = numbers.get(at + 1).is_some_and(|next| *next == number + 1);
-                    self.ended(&segment, &start, links[at + 1].filter(|_| next))?
-                }
+                _ if segment.is_compacted() => self.compacted(&segment, &start, named)?,
+                Some(last) if at < last => self.ended(&segment, &start, named)?,
                 Some(last) if at == last => self.last(&segment, &start, &followers[at])?,
                 last => {
                     let first = at == last.map_or(0, |last| last + 1);
@@ -187,9 +198,13 @@ impl Scanner<'_> {
     /// Row 7: the lineage of neighbours, and of the segment that the head names.
     fn lineage(&mut self, segment: &Segment) {
         let new = &segment.header;
-        let follows = self.out.opened.last().filter(|before| before.number + 1 == segment.number);
+        let follows = self.out.opened.last().filter(|before| before.last() + 1 == segment.number);
         let continues = follows.is_none_or(|before| {
             let old = &before.header;
+            if segment.is_compacted() {
+                // It carries its last source's writer, and the one that its first source came behind.
+                return new.predecessor_lineage == old.lineage && new.epoch >= old.epoch;
+            }
             let same_writer = old.lineage == new.lineage && old.epoch == new.epoch;
             let next_writer = new.predecessor_lineage == old.lineage && new.epoch > old.epoch;
             same_writer || next_writer
@@ -209,7 +224,7 @@ impl Scanner<'_> {
     /// An ended segment: it must end exactly where `named`, its successor's link, says (rows 2 and 3). Without a
     /// successor that reads, which is a problem of its own, it ends where its data does.
     fn ended(&mut self, segment: &Segment, start: &EndRecord, named: Option<EndRecord>) -> Result<EndRecord> {
-        let mut walker = Walker::new(segment, start, false)?;
+        let mut walker = Walker::new(segment, start, false, self.codec)?;
         let mut facts = self.begin(segment, &walker);
         loop {
             self.check_head(segment, &walker, Position::NotLast);
@@ -251,7 +266,7 @@ impl Scanner<'_> {
         start: &EndRecord,
         follower: &FollowerEvidence,
     ) -> Result<EndRecord> {
-        let mut walker = Walker::new(segment, start, self.options.uncached_last)?;
+        let mut walker = Walker::new(segment, start, self.options.uncached_last, self.codec)?;
         let mut facts = self.begin(segment, &walker);
         let mut evidence = match &self.head.slot {
             Some(slot) => Evidence::from_head(slot, segment.number, follower.number),
@@ -262,8 +277,10 @@ impl Scanner<'_> {
         self.out.standing_frames = walker.next.index;
         self.out.proven_frames = evidence.frames;
         // A segment whose writer came no further than its link is as empty as one without any frame (JR-7).
-        let empty_behind =
-            walker.link.filter(|_| walker.next.index == 1 && follower.number.is_none() && !self.options.live);
+        // Behind a compacted one it stays: that one's end is named by this link alone.
+        let before = self.out.opened.last().is_none_or(|before| !before.is_compacted());
+        let removable = before && follower.number.is_none() && !self.options.live;
+        let empty_behind = walker.link.filter(|_| walker.next.index == 1 && removable);
         let end = self.finish(facts, &walker, None);
         if empty_behind.is_some() && self.out.problems.is_empty() {
             self.out.follower = Some(Follower { number: segment.number, name: segment.name.clone() });
@@ -343,12 +360,12 @@ impl Scanner<'_> {
     /// A published segment behind the last one (JR-2). Only the first such one may be there, and only without
     /// evidence about its place 0.
     fn behind_last(&mut self, segment: &Segment, previous: &EndRecord, first: bool) -> Result<EndRecord> {
-        let mut walker = Walker::new(segment, previous, self.options.uncached_last)?;
+        let mut walker = Walker::new(segment, previous, self.options.uncached_last, self.codec)?;
         let mut facts = self.begin(segment, &walker);
         let found = match walker.step()? {
             // It has a link that names another neighbour than its number demands.
             Step::Frame(_) => {
-                walker = Walker::new(segment, previous, self.options.uncached_last)?;
+                walker = Walker::new(segment, previous, self.options.uncached_last, self.codec)?;
                 Found::Foreign
             }
             Step::Stop(found) => found,
@@ -443,7 +460,7 @@ impl Scanner<'_> {
     /// The last sequence that the head proves for this segment, if it proves the place of the walker.
     fn head_end(&self, segment: &Segment, walker: &Walker<'_>) -> Option<u64> {
         let slot = self.head.slot.as_ref()?;
-        let whole = slot.frames == 0 && slot.segment == segment.number + 1;
+        let whole = slot.frames == 0 && slot.segment == segment.last() + 1;
         let part = slot.segment == segment.number && slot.frames > walker.next.index;
         (whole || part).then_some(slot.last_sequence)
     }
@@ -451,6 +468,8 @@ impl Scanner<'_> {
     fn begin(&self, segment: &Segment, walker: &Walker<'_>) -> SegmentFacts {
         SegmentFacts {
             number: segment.number,
+            last_number: segment.last(),
+            generation: segment.header.generation,
             file: segment.name.to_string(),
             length: segment.length,
             epoch: segment.header.epoch,
@@ -477,9 +496,12 @@ impl Scanner<'_> {
         let epoch = segment.header.epoch;
         let view = FrameView { segment: segment.number, offset, epoch, header: *header };
         self.sink.frame(&view);
-        for record in walk::records(header, plaintext, epoch) {
-            self.sink.record(&view, &record);
-        }
+        // The walk has checked them.
+        let records = match segment.is_compacted() {
+            true => Vec::new(),
+            false => folding::records(self.codec, header, plaintext, epoch, None).unwrap_or_default(),
+        };
+        records.iter().for_each(|record| self.sink.record(&view, record));
         facts.frames += 1;
         facts.records += u64::from(header.record_count);
         facts.last_sequence = header.next_sequence() - 1;
@@ -525,7 +547,7 @@ fn followers(chain: &[Option<Segment>]) -> Result<Vec<FollowerEvidence>> {
     let mut out = vec![FollowerEvidence::default(); chain.len()];
     for at in 1..chain.len() {
         let (Some(before), Some(segment)) = (&chain[at - 1], &chain[at]) else { continue };
-        if before.number + 1 != segment.number {
+        if before.last() + 1 != segment.number || segment.is_compacted() {
             continue;
         }
         let mut window = Window::new(segment.file()?, segment.length, false);
@@ -563,15 +585,4 @@ fn torn_tail(place: Place, walker: &mut Walker<'_>) -> Result<TornTail> {
         at = end;
     }
     Ok(TornTail { place, bytes: length.saturating_sub(place.offset), zero_sectors, sectors })
-}
-
-/// The link in frame 0, if frame 0 is whole and authentic and names the neighbour that its number demands.
-fn peek_link(segment: &Segment, uncached: bool) -> Result<Option<EndRecord>> {
-    let mut walker = Walker::new(segment, &EndRecord::NONE, uncached)?;
-    segment.release();
-    walker.take_start_from_link()?;
-    match walker.step()? {
-        Step::Frame(_) => Ok(walker.link.filter(|link| link.segment.checked_add(1) == Some(segment.number))),
-        Step::Stop(_) => Ok(None),
-    }
 }

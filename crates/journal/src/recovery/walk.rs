@@ -2,13 +2,16 @@
 //! there in the words of the decision table. It never decides what that means.
 
 use sealog_journal_format::checksum::crc32;
+use sealog_journal_format::compacted::Sources;
 use sealog_journal_format::end::{EndRecord, How};
 use sealog_journal_format::frame::{self, FrameHeader, FrameKind};
 use sealog_journal_format::limits;
 use sealog_journal_format::record::GroupReader;
 
+use crate::codec::Codec;
 use crate::error::Result;
-use crate::record::{Record, StreamId};
+use crate::folding;
+use crate::recovery::merge::{Merge, Placed};
 use crate::recovery::table::Found;
 use crate::segment::Segment;
 use crate::window::Window;
@@ -42,12 +45,23 @@ pub(crate) struct Walker<'s> {
     pub sealed: bool,
     /// The link of frame 0, once read.
     pub link: Option<EndRecord>,
+    /// What frame 0 of a compacted segment says, once read.
+    pub sources: Option<Sources>,
+    /// Of a compacted segment: its records in order.
+    merge: Option<Merge>,
+    ready: Vec<Placed>,
+    codec: &'s dyn Codec,
     plaintext: Vec<u8>,
 }
 
 impl<'s> Walker<'s> {
     /// `previous` is the end of the predecessor: frame 0 must continue it.
-    pub fn new(segment: &'s Segment, previous: &EndRecord, uncached: bool) -> Result<Walker<'s>> {
+    pub fn new(
+        segment: &'s Segment,
+        previous: &EndRecord,
+        uncached: bool,
+        codec: &'s dyn Codec,
+    ) -> Result<Walker<'s>> {
         let next = Expect {
             index: 0,
             offset: limits::DATA_START,
@@ -55,7 +69,18 @@ impl<'s> Walker<'s> {
             chain: previous.chain,
         };
         let window = Window::new(segment.file()?, segment.length, uncached);
-        Ok(Walker { segment, window, next, sealed: false, link: None, plaintext: Vec::new() })
+        Ok(Walker {
+            segment,
+            window,
+            next,
+            sealed: false,
+            link: None,
+            sources: None,
+            merge: None,
+            ready: Vec::new(),
+            codec,
+            plaintext: Vec::new(),
+        })
     }
 
     /// Takes index 0's own word for what it continues, for a first look at a link before its neighbour was read.
@@ -75,7 +100,17 @@ impl<'s> Walker<'s> {
         &self.plaintext
     }
 
-    /// How the segment stands now, as a link to it would say.
+    /// The records of a compacted segment that the steps so far have put in order.
+    pub fn take_ready(&mut self) -> Vec<Placed> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Of a compacted segment the first sequence that was not handed out yet.
+    pub fn expected_sequence(&self) -> u64 {
+        self.merge.as_ref().map_or(self.next.sequence, Merge::expected)
+    }
+
+    /// How the segment stands now, as a link to it would say; of a compacted one, as its own seal would.
     pub fn end(&self) -> EndRecord {
         EndRecord {
             segment: self.segment.number,
@@ -103,7 +138,7 @@ impl<'s> Walker<'s> {
         if let Err(found) = self.open_body(&header, offset)? {
             return Ok(Step::Stop(found));
         }
-        if !self.content_fits(&header) {
+        if !self.content_fits(&header, offset) {
             return Ok(Step::Stop(Found::Foreign));
         }
         self.advance(&header, &bytes);
@@ -120,6 +155,19 @@ impl<'s> Walker<'s> {
             chain: header.previous_chain,
         };
         self.sealed = false;
+        if self.segment.is_compacted() {
+            let merge = self.merge.take();
+            let merge = merge.unwrap_or_else(|| Merge::without_sources(&self.segment.header));
+            self.merge.insert(merge).be_lenient();
+        }
+    }
+
+    /// What is left of a compacted segment that has no further frame to read.
+    pub fn give_up_merging(&mut self) {
+        if let Some(merge) = &mut self.merge {
+            merge.be_lenient();
+            self.ready.extend(merge.finish().unwrap_or_default());
+        }
     }
 
     fn rest(&mut self, offset: u64) -> Result<Found> {
@@ -132,11 +180,32 @@ impl<'s> Walker<'s> {
         self.segment.keys.header.verify(frame::tagged_part(bytes), &tag).ok()?;
         let header = FrameHeader::decode(bytes).ok()?;
         let in_place = u64::from(header.index) == self.next.index
-            && header.first_sequence == self.next.sequence
-            && header.synced_through == self.next.sequence - 1
             && header.previous_chain == self.next.chain
-            && (header.kind == FrameKind::Link) == (header.index == 0);
-        in_place.then_some(header)
+            && header.synced_through == header.first_sequence - 1;
+        let in_order = match self.segment.is_compacted() {
+            true => self.in_order(&header),
+            false => {
+                header.first_sequence == self.next.sequence
+                    && (header.kind == FrameKind::Link) == (header.index == 0)
+            }
+        };
+        (in_place && in_order).then_some(header)
+    }
+
+    /// JF-14: sources, folded groups by their smallest sequence, a seal.
+    fn in_order(&self, header: &FrameHeader) -> bool {
+        let (first, end) = {
+            let own = &self.segment.header;
+            (own.link_in.last_sequence + 1, own.link_out.last_sequence + 1)
+        };
+        match header.kind {
+            FrameKind::Sources => header.index == 0 && header.first_sequence == first,
+            FrameKind::Folded => {
+                header.index > 0 && (self.next.sequence..end).contains(&header.first_sequence)
+            }
+            FrameKind::Seal => header.index > 0 && header.first_sequence == end,
+            FrameKind::Group | FrameKind::Link => false,
+        }
     }
 
     fn open_body(&mut self, header: &FrameHeader, offset: u64) -> Result<std::result::Result<(), Found>> {
@@ -160,7 +229,7 @@ impl<'s> Walker<'s> {
     }
 
     /// What an authentic body must say for its kind: whole records, a link, or an end that is this one.
-    fn content_fits(&mut self, header: &FrameHeader) -> bool {
+    fn content_fits(&mut self, header: &FrameHeader, offset: u64) -> bool {
         match header.kind {
             FrameKind::Group => GroupReader::new(&self.plaintext, header.record_count)
                 .is_ok_and(|group| group.check().is_ok()),
@@ -175,10 +244,32 @@ impl<'s> Walker<'s> {
             FrameKind::Seal => {
                 let mut here = self.end();
                 here.how = How::Sealed;
-                self.end_body(header) == Some(here)
+                here.last_sequence = header.first_sequence - 1;
+                let rest = self.merge.as_mut().map_or_else(|| Some(Vec::new()), Merge::finish);
+                self.end_body(header) == Some(here) && self.took(rest)
             }
-            FrameKind::Folded | FrameKind::Sources => false,
+            FrameKind::Sources => {
+                self.sources = Sources::decode(&self.plaintext).ok().filter(|_| header.record_count == 0);
+                let sources = self.sources.as_ref();
+                self.merge = sources.and_then(|sources| Merge::new(&self.segment.header, sources));
+                self.merge.is_some()
+            }
+            FrameKind::Folded => {
+                let epoch = self.segment.header.epoch;
+                let records = folding::records(self.codec, header, &self.plaintext, epoch, None);
+                let merged = match (&mut self.merge, records) {
+                    (Some(merge), Some(records)) => merge.frame(header, offset, records),
+                    (None, _) | (_, None) => None,
+                };
+                self.took(merged)
+            }
         }
+    }
+
+    fn took(&mut self, ready: Option<Vec<Placed>>) -> bool {
+        let fits = ready.is_some();
+        self.ready.extend(ready.unwrap_or_default());
+        fits
     }
 
     fn end_body(&self, header: &FrameHeader) -> Option<EndRecord> {
@@ -191,34 +282,14 @@ impl<'s> Walker<'s> {
         self.next = Expect {
             index: self.next.index + 1,
             offset: self.next.offset + header.frame_bytes(),
-            sequence: self.next.sequence + u64::from(header.record_count),
+            sequence: match header.kind {
+                FrameKind::Group => self.next.sequence + u64::from(header.record_count),
+                FrameKind::Link | FrameKind::Seal | FrameKind::Folded | FrameKind::Sources => {
+                    header.first_sequence
+                }
+            },
             chain: sealog_seal::chain(&self.next.chain, bytes),
         };
         self.sealed = header.kind == FrameKind::Seal;
     }
-}
-
-/// The records of an opened group, in order. The group was checked when it was walked.
-pub(crate) fn records(header: &FrameHeader, plaintext: &[u8], epoch: u64) -> Vec<Record> {
-    if header.kind != FrameKind::Group {
-        return Vec::new();
-    }
-    let Ok(group) = GroupReader::new(plaintext, header.record_count) else {
-        return Vec::new();
-    };
-    group
-        .map_while(|r| r.ok())
-        .zip(header.first_sequence..)
-        .map(|(r, sequence)| Record {
-            sequence,
-            kind: r.kind,
-            stream: r.stream.map(StreamId),
-            class: r.class,
-            event_number: r.event_number,
-            time_ms: r.time_ms,
-            logical_size: r.logical_size,
-            body: r.body.to_vec(),
-            epoch,
-        })
-        .collect()
 }

@@ -106,6 +106,7 @@ fn run_creation(direct: bool) -> Trial {
 
 fn finish(name: &str, direct: bool, mut world: World, first_op: u64, workload: Workload) -> Trial {
     workload(&mut world).unwrap_or_else(|e| panic!("{name}: nothing fails here: {e:?}"));
+    assert!(name != "compaction" || world.compactions >= 2, "{} runs", world.compactions);
     world.kill();
     let disk = &world.bench.disk;
     let mut points = disk.take_crash_points();
@@ -156,10 +157,11 @@ impl Trial {
     fn recover(&self, image: &SimDisk, op: u64, pick: Pick, expected: &Expected, tally: &Mutex<Tally>) {
         let name = format!("{}, operation {op}, {pick:?}, recovered", self.name);
         let disk = image.fork();
-        let found = read_only(&Bench::on(disk.clone(), 5)).and_then(|(_, shown)| expected.check(&shown));
+        let found = read_only(&Bench::on(disk.clone(), 5))
+            .and_then(|(_, shown)| Ok((expected.check(&shown)?, expected.settled(&shown))));
         // Damage is what the examination of the image itself reports.
-        let Ok(found) = found else { return };
-        let world = World::resume(disk, self.direct, 11, &expected.exactly(found));
+        let Ok((found, settled)) = found else { return };
+        let world = World::resume(disk, self.direct, 11, &settled.exactly(found));
         world.bench.disk.record_crash_points();
         let trial = finish(&name, self.direct, world, 0, recover);
         lock(tally).recoveries += 1;

@@ -10,7 +10,7 @@ use crate::{Class, NewRecord, StreamId, Unit};
 /// What runs on a journal that exists.
 pub(crate) type Workload = fn(&mut World) -> Step;
 
-pub(crate) const WORKLOADS: [(&str, Workload); 11] = [
+pub(crate) const WORKLOADS: [(&str, Workload); 12] = [
     ("open, commit, close", open_commit_close),
     ("several opens", several_opens),
     ("groups of many units", groups),
@@ -22,6 +22,7 @@ pub(crate) const WORKLOADS: [(&str, Workload); 11] = [
     ("two streams", two_streams),
     ("a forget record", forgotten),
     ("the clocks jump", jumps),
+    ("compaction", compaction),
 ];
 
 fn event(n: u8, number: u64, len: usize) -> Unit {
@@ -174,6 +175,31 @@ fn jumps(world: &mut World) -> Step {
     world.commit(event(1, 2, 30))?;
     world.bench.clock.set_boot_id([8; 16]);
     world.commit(event(1, 3, 30))?;
+    world.close()
+}
+
+/// A dead run, then one that holds a compacted segment, a folded stream and one that goes on.
+fn compaction(world: &mut World) -> Step {
+    world.open()?;
+    for n in 1..=3 {
+        world.commit(event(n, 1, 1300))?;
+        world.commit(event(n, 2, 1300))?;
+        world.commit(end(n, 3))?;
+    }
+    world.commit(event(9, 1, 900))?;
+    world.commit(Unit::one(forget(&[stream(1), stream(2)])))?;
+    for number in 2..=9 {
+        world.commit(event(9, number, 1500))?;
+    }
+    world.compact()?;
+    world.commit(end(9, 10))?;
+    world.commit(Unit::one(forget(&[stream(3)])))?;
+    for number in 1..=8 {
+        world.commit(event(10, number, 1500))?;
+    }
+    world.bench.clock.advance(std::time::Duration::from_secs(700));
+    world.compact()?;
+    world.commit(event(10, 20, 10))?;
     world.close()
 }
 

@@ -1,6 +1,7 @@
 //! A workload's world: one journal on a simulated disk, and the history that an oracle judges crash images by. Every
 //! unit carries the number of disk operations that were done when it was submitted, acknowledged or given up.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use sealog_disk::Clock;
 use sealog_disk::sim::{SimDisk, TraceEntry};
 
 use super::setup::{Bench, Opened};
@@ -23,9 +25,19 @@ struct Asked {
     gone: Option<u64>,
 }
 
+/// A compaction and the units that it drops.
+#[derive(Clone, Debug)]
+struct Compacted {
+    began: u64,
+    /// Absent: it was not seen to come to its end.
+    ended: Option<u64>,
+    units: BTreeSet<usize>,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     units: Vec<Asked>,
+    compacted: Vec<Compacted>,
 }
 
 impl History {
@@ -33,12 +45,20 @@ impl History {
     /// may be there as a whole, and nothing else may.
     pub fn at(&self, op: u64) -> Expected {
         let there = |unit: &&Asked| unit.submitted <= op && unit.gone.is_none_or(|gone| gone > op);
+        let places: Vec<usize> = (0..self.units.len()).filter(|at| there(&&self.units[*at])).collect();
         let units: Vec<&Asked> = self.units.iter().filter(there).collect();
         let acknowledged = |unit: &&Asked| unit.acknowledged.is_some_and(|at| at <= op);
         let must = units.iter().rposition(acknowledged).map_or(0, |last| last + 1);
         // JC-5: acknowledgement order is journal order, so no hole is possible below `must`.
         assert!(units[..must].iter().all(acknowledged), "acknowledged out of order");
-        Expected { units: units.into_iter().map(|unit| Arc::clone(&unit.records)).collect(), must }
+        let dropped = |ended: bool| -> BTreeSet<usize> {
+            let by = |one: &&Compacted| one.began <= op && one.ended.is_some_and(|at| at <= op) == ended;
+            let units = self.compacted.iter().filter(by).flat_map(|one| &one.units);
+            units.filter_map(|unit| places.binary_search(unit).ok()).collect()
+        };
+        let (dropped, going) = (dropped(true), dropped(false));
+        let units = units.into_iter().map(|unit| Arc::clone(&unit.records)).collect();
+        Expected { units, must, dropped, going }
     }
 
     /// Everything that was acknowledged and everything that still may be there.
@@ -52,26 +72,61 @@ impl History {
 pub(crate) struct Expected {
     pub units: Vec<Arc<[NewRecord]>>,
     pub must: usize,
+    /// Compacted away.
+    dropped: BTreeSet<usize>,
+    /// Being compacted away: all there or none (R23).
+    going: BTreeSet<usize>,
 }
 
 impl Expected {
     /// Exactly these units.
     pub fn exactly(&self, count: usize) -> Expected {
-        Expected { units: self.units[..count].to_vec(), must: count }
+        Expected { units: self.units[..count].to_vec(), must: count, ..self.clone() }
+    }
+
+    /// What a compaction that was under way came to, as these records show it.
+    pub fn settled(&self, records: &[Record]) -> Expected {
+        let old = Expected { going: BTreeSet::new(), ..self.clone() };
+        if self.going.is_empty() || old.check_one(records).is_ok() {
+            return old;
+        }
+        let dropped = self.dropped.union(&self.going).copied().collect();
+        Expected { dropped, ..old }
+    }
+
+    /// Which units these records have no part of, of those that must or may be there.
+    fn missing(&self, records: &[Record]) -> BTreeSet<usize> {
+        let mut sequence = 1;
+        let mut missing = BTreeSet::new();
+        for (at, unit) in self.units.iter().enumerate() {
+            if records.binary_search_by_key(&sequence, |record| record.sequence).is_err() {
+                missing.insert(at);
+            }
+            sequence += unit.len() as u64;
+        }
+        missing
     }
 
     pub fn and(&self, unit: &Unit) -> Expected {
         let mut units = self.units.clone();
         units.push(unit.records.clone().into());
-        Expected { must: units.len(), units }
+        Expected { must: units.len(), units, ..self.clone() }
     }
 
     /// How many units the records are, if they are whole units in order, byte for byte, with dense sequences, and
     /// none that must be there is missing (R02, R07, JC-5, JF-13, JR-11).
     pub fn check(&self, records: &[Record]) -> Result<usize, String> {
+        self.settled(records).check_one(records)
+    }
+
+    fn check_one(&self, records: &[Record]) -> Result<usize, String> {
         let mut rest = records;
-        let mut found = 0;
-        for unit in &self.units {
+        let (mut found, mut sequence) = (0, 1);
+        for (at, unit) in self.units.iter().enumerate() {
+            if self.dropped.contains(&at) {
+                (found, sequence) = (found + 1, sequence + unit.len() as u64);
+                continue;
+            }
             if rest.is_empty() {
                 break;
             }
@@ -82,7 +137,11 @@ impl Expected {
             if let Some(at) = here.iter().zip(unit.iter()).position(|(there, asked)| !same(there, asked)) {
                 return Err(format!("record {at} of unit {found} is not what was submitted"));
             }
-            (rest, found) = (behind, found + 1);
+            let dense = here.iter().zip(sequence..).all(|(record, sequence)| record.sequence == sequence);
+            if !dense {
+                return Err(format!("unit {found} does not stand at sequence {sequence}"));
+            }
+            (rest, found, sequence) = (behind, found + 1, sequence + unit.len() as u64);
         }
         if !rest.is_empty() {
             return Err(format!("{} records that nobody submitted", rest.len()));
@@ -90,10 +149,7 @@ impl Expected {
         if found < self.must {
             return Err(format!("acknowledged units are lost: {found} of {} are there", self.must));
         }
-        match records.iter().zip(1..).find(|(record, sequence)| record.sequence != *sequence) {
-            Some((record, sequence)) => Err(format!("sequence {} stands for {sequence}", record.sequence)),
-            None => Ok(found),
-        }
+        Ok(found)
     }
 }
 
@@ -148,6 +204,8 @@ pub(crate) struct World {
     pub history: History,
     pub live: Option<Opened>,
     pending: Vec<Pending>,
+    /// Runs of compaction that came to their end.
+    pub compactions: usize,
     /// Units refused for want of room.
     pub refused: usize,
     /// What the disk traced, if it traces, up to the last look.
@@ -170,6 +228,7 @@ impl World {
             history: History::default(),
             live: None,
             pending: Vec::new(),
+            compactions: 0,
             refused: 0,
             trace: Vec::new(),
             acknowledged_at: Vec::new(),
@@ -187,6 +246,8 @@ impl World {
             gone: None,
         };
         world.history.units = expected.units.iter().enumerate().map(asked).collect();
+        let compacted = [(expected.dropped.clone(), Some(0)), (expected.going.clone(), None)];
+        world.history.compacted = compacted.map(|(units, ended)| Compacted { began: 0, ended, units }).into();
         world
     }
 
@@ -210,7 +271,15 @@ impl World {
     pub fn open(&mut self) -> Step {
         let opened = self.bench.open().map_err(Stop::Open)?;
         let now = self.now();
-        let found = self.history.now().check(&opened.records).expect("the start shows the history");
+        let expected = self.history.now();
+        let found = expected.check(&opened.records).expect("the start shows the history");
+        let settled = expected.settled(&opened.records);
+        for one in self.history.compacted.iter_mut().filter(|one| one.ended.is_none()) {
+            match settled.dropped.is_superset(&one.units) {
+                true => one.ended = Some(now),
+                false => one.units.clear(),
+            }
+        }
         let there = self.history.units.iter_mut().filter(|unit| unit.gone.is_none());
         for (at, unit) in there.enumerate() {
             match at < found {
@@ -305,6 +374,41 @@ impl World {
                 Ok(())
             }
         }
+    }
+
+    /// Compacts whatever is due, a run at a time. What a run drops is learnt from a copy of the journal.
+    pub fn compact(&mut self) -> Step {
+        while let Some(units) = self.foreseen() {
+            let began = self.now();
+            self.history.compacted.push(Compacted { began, ended: None, units });
+            let done = self.opened().journal.tend();
+            if self.opened().journal.health() != crate::Health::Ready {
+                return Err(Stop::Ended);
+            }
+            if !done {
+                return Ok(());
+            }
+            let now = self.now();
+            self.history.compacted.last_mut().expect("pushed above").ended = Some(now);
+            self.compactions += 1;
+        }
+        Ok(())
+    }
+
+    /// What the next run will drop; `None`: there is none.
+    fn foreseen(&self) -> Option<BTreeSet<usize>> {
+        let mut copy = Bench::on(self.bench.disk.fork(), 99);
+        copy.config.tuning = self.bench.config.tuning.clone();
+        let passed = self.bench.clock.monotonic();
+        copy.clock.advance(passed);
+        let opened = copy.open().ok()?;
+        opened.journal.tend().then(|| {
+            let left: Vec<Record> =
+                opened.journal.read_from(1).map(|record| record.expect("no fault")).collect();
+            let expected = self.history.now();
+            let missing = expected.missing(&left);
+            missing.into_iter().filter(|at| *at < expected.must && !expected.dropped.contains(at)).collect()
+        })
     }
 
     pub fn close(&mut self) -> Step {

@@ -238,7 +238,8 @@ pub(crate) fn open_segment(disk: &SimDisk, number: u64) -> crate::segment::Segme
     let bench = Bench::on(disk.clone(), 5);
     let store = Store::open(&bench.config).unwrap();
     let disk: Arc<dyn sealog_disk::Disk> = Arc::new(disk.clone());
-    match crate::segment::Segment::open(&disk, &store.keyring, &segment(number), number) {
+    let named = sealog_journal_format::names::SegmentName::Log { number };
+    match crate::segment::Segment::open(&disk, &store.keyring, &segment(number), named) {
         Ok(segment) => segment,
         Err(e) => panic!("segment {number} does not open: {e:?}"),
     }

@@ -4,9 +4,10 @@ use sealog_disk::sim::{Choice, SimDisk};
 use sealog_disk::{Folder, Name};
 
 use super::crash_judge::judge_creation;
+use super::crash_workloads::forget;
 use super::crash_world::{Expected, Step, World};
 use super::faults::judge_existing;
-use super::setup::{closing, record};
+use super::setup::{closing, record, stream};
 use crate::Unit;
 
 pub(crate) struct FaultWorkload {
@@ -17,10 +18,11 @@ pub(crate) struct FaultWorkload {
     pub judge: fn(&SimDisk, &Expected, u64) -> Result<(), String>,
 }
 
-pub(crate) const FAULT_WORKLOADS: [FaultWorkload; 3] = [
+pub(crate) const FAULT_WORKLOADS: [FaultWorkload; 4] = [
     FaultWorkload { name: "creation", prepare: nothing, run: create, judge: judge_unfinished },
     FaultWorkload { name: "commits", prepare: created, run: commits, judge: judge_existing },
     FaultWorkload { name: "recovery", prepare: crashed, run: recovery, judge: judge_existing },
+    FaultWorkload { name: "compaction", prepare: worth_it, run: compaction, judge: judge_existing },
 ];
 
 pub(crate) fn before(workload: &FaultWorkload, direct: bool) -> World {
@@ -43,6 +45,29 @@ fn created(direct: bool) -> World {
 
 fn create(world: &mut World) -> Step {
     world.create()
+}
+
+/// A journal with much that was forgotten, open.
+fn worth_it(direct: bool) -> World {
+    let mut world = created(direct);
+    let work = |world: &mut World| -> Step {
+        world.open()?;
+        for n in 1..=3 {
+            world.commit(Unit::one(record(n, 1, &[n; 1500])))?;
+            world.commit(Unit { records: vec![record(n, 2, &[n; 1200]), closing(n, 3)] })?;
+        }
+        world.commit(Unit::one(forget(&[stream(1), stream(2)])))?;
+        (1..=8).try_for_each(|number| world.commit(Unit::one(record(9, number, &[7; 1500]))))
+    };
+    work(&mut world).expect("nothing fails yet");
+    world
+}
+
+/// A run of compaction, and that work goes on behind it.
+fn compaction(world: &mut World) -> Step {
+    world.compact()?;
+    world.commit(Unit::one(record(9, 9, &[8; 300])))?;
+    world.close()
 }
 
 /// Every kind of storage call that a running writer makes: groups, head, preparation by the helper and by the

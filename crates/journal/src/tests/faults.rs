@@ -169,6 +169,7 @@ fn campaign(direct: bool) {
     for workload in &FAULT_WORKLOADS {
         let whole = run(workload, direct, &[]);
         assert!(whole.stopped.is_ok(), "{}: {:?}", workload.name, whole.stopped);
+        assert!(workload.name != "compaction" || whole.world.compactions > 0, "nothing was compacted");
         jobs.extend(plans(workload, &whole.trace).into_iter().map(|fault| (workload, fault)));
     }
     let (failures, judged) = (Mutex::new(Vec::new()), Mutex::new(0));

@@ -2,6 +2,8 @@
 
 mod admission;
 mod backup;
+mod compaction;
+mod compaction_space;
 mod crash;
 mod crash_judge;
 mod crash_recovery;
@@ -17,9 +19,11 @@ mod fault_workloads;
 mod faults;
 mod faults_sites;
 mod faults_space;
+mod fold_codec;
 mod keys;
 mod limits;
 mod order;
+mod ranges;
 mod readers;
 mod readers_disk;
 mod rekey;

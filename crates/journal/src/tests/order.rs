@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sealog_disk::sim::{Call, SimDisk, TraceEntry};
+use sealog_journal_format::names::SegmentName;
 
 use super::crash_workloads::{WORKLOADS, recover};
 use super::crash_world::World;
@@ -20,12 +21,18 @@ struct Durability {
     synced: BTreeSet<String>,
     /// Head rewrites, each synced, since something else was synced.
     head_rewrites: u32,
+    /// Segments whose entries are durable.
+    ranges: Vec<SegmentName>,
     /// Since the last sync of a frame nobody has looked for the directory entry.
     unlooked: bool,
 }
 
 fn is_segment(file: &str) -> bool {
     file.ends_with(".seg")
+}
+
+fn segment_of(file: &str) -> Option<SegmentName> {
+    SegmentName::parse(file.strip_prefix("segments/")?)
 }
 
 fn folder_of(file: &str) -> &'static str {
@@ -69,7 +76,8 @@ impl Durability {
             }
             Call::Remove => self.remove(file)?,
             Call::SyncFolder => {
-                self.folders.remove(file);
+                let entries = self.folders.remove(file).unwrap_or_default();
+                self.ranges.extend(entries.iter().filter_map(|entry| segment_of(entry)));
             }
             Call::Lock => self.synced.clear(),
             Call::ReadUncached if is_segment(file) && !self.synced.contains(file) => {
@@ -134,9 +142,16 @@ impl Durability {
     }
 
     fn remove(&mut self, file: &str) -> Result<(), String> {
-        if is_segment(file) && self.head_rewrites < 2 {
+        // Replaced: its range stands, and that is durable (JD-5).
+        let replaced = segment_of(file).is_some_and(|segment| {
+            self.ranges.iter().any(|range| {
+                *range != segment && range.first() <= segment.first() && segment.last() <= range.last()
+            })
+        });
+        if is_segment(file) && self.head_rewrites < 2 && !replaced {
             return Err("a segment goes before neither head slot names it (JC-3)".into());
         }
+        self.ranges.retain(|range| segment_of(file) != Some(*range));
         self.entry(file);
         self.dirty.remove(file);
         Ok(())

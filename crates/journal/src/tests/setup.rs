@@ -7,6 +7,7 @@ use sealog_disk::sim::SimDisk;
 use sealog_disk::testing::{ManualClock, SeededEntropy};
 use sealog_seal::{Secret, SlotParams, StoreId};
 
+use super::fold_codec::Rows;
 use crate::{
     Admission, Class, Config, Create, Journal, JournalError, NewRecord, Record, RecoveryReport, StreamId,
     Ticket, Turn, Unit,
@@ -35,9 +36,11 @@ impl Bench {
         let entropy = Arc::new(SeededEntropy::new(seed));
         let secrets = vec![Secret::raw([9; 32])];
         let mut config = Config::new(Arc::new(disk.clone()), clock.clone(), entropy, secrets);
+        config.codec = Arc::new(Rows);
         config.tuning.first_segment_bytes = 16 << 10;
         config.tuning.segment_bytes_min = 16 << 10;
         config.tuning.segment_bytes_max = 64 << 10;
+        config.tuning.reserve_bytes = 0;
         config.tuning.lock_wait = Duration::ZERO;
         config.tuning.reader_wait = Duration::ZERO;
         Bench { disk, clock, config }

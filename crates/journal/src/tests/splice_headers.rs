@@ -91,7 +91,10 @@ fn a_kind_or_number_that_is_not_of_the_name_is_damage() {
         (header.link_in, header.link_out) = (EndRecord { segment: 3, ..end }, end);
     });
     refused_at(&disk, 4, 0, 1);
-    assert_eq!(look(&disk).0.problems[0].what, "a compacted segment under the name of a log segment");
+    assert_eq!(
+        look(&disk).0.problems[0].what,
+        "the segment's kind, range or generation is not that of its name"
+    );
     let disk = published_fourth(&image);
     reforge(&disk, 4, |header| (header.number, header.range_last) = (5, 5));
     refused_at(&disk, 4, 0, 1);

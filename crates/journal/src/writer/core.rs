@@ -9,7 +9,7 @@ use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::record::{GroupEncoder, RecordRef};
 use sealog_journal_format::{FrameKind, limits};
 
-use crate::cache::{OpenedFrame, Plaintext};
+use crate::cache::{CacheKey, OpenedFrame, Plaintext};
 use crate::error::JournalError;
 use crate::head::HeadContent;
 use crate::index::FrameRef;
@@ -369,7 +369,7 @@ impl Core {
         self.open_streams = catalog.index.open_count();
         drop(catalog);
         let frame = OpenedFrame { header: written.header, epoch: self.epoch, plaintext };
-        self.shared.cache.put(at, frame);
+        self.shared.cache.put(CacheKey { generation: 0, at }, frame);
         self.shared.publish_sequence(self.end.last_sequence);
         Ok(())
     }

@@ -334,11 +334,7 @@ pub(crate) fn is_full(e: &JournalError) -> bool {
 fn create(shared: &Shared, identity: Identity) -> Result<Prepared> {
     let disk = &*shared.store.disk;
     remove_file(disk);
-    let mut random = [0; 64];
-    shared.entropy.fill(&mut random).map_err(|_| JournalError::NoRandomness)?;
-    let (key_part, salt_part) = random.split_at(32);
-    let root = shared.store.keyring.active_root();
-    let mut header = SegmentHeader {
+    let header = SegmentHeader {
         store_id: shared.store.id().0,
         number: identity.number,
         suite: SUITE,
@@ -348,13 +344,35 @@ fn create(shared: &Shared, identity: Identity) -> Result<Prepared> {
         predecessor_lineage: identity.predecessor_lineage,
         epoch: identity.epoch,
         created_ms: shared.clock.wall_ms(),
-        key_id: root.id().0,
+        key_id: [0; 16],
         wrap: WrapFields::default(),
         range_last: identity.number,
         generation: 0,
         link_in: EndRecord::NONE,
         link_out: EndRecord::NONE,
     };
+    let Keyed { header, writing, reading } = with_fresh_key(shared, header)?;
+    let file = disk.create(&next_name())?;
+    let bytes = header.encode();
+    io::write_all_at(&*file, &bytes, 0)?;
+    io::write_all_at(&*file, &bytes, limits::HEADER_BYTES as u64)?;
+    Ok(Prepared { file, header, writing, reading, length: limits::DATA_START })
+}
+
+/// A header with a data key of its own, and that key.
+pub(crate) struct Keyed {
+    pub header: SegmentHeader,
+    pub writing: WritingKeys,
+    pub reading: SegmentKeys,
+}
+
+/// Draws and wraps the data key of one file; every file gets a fresh one (JF-5). Fills in root key and wrap.
+pub(crate) fn with_fresh_key(shared: &Shared, mut header: SegmentHeader) -> Result<Keyed> {
+    let mut random = [0; 64];
+    shared.entropy.fill(&mut random).map_err(|_| JournalError::NoRandomness)?;
+    let (key_part, salt_part) = random.split_at(32);
+    let root = shared.store.keyring.active_root();
+    header.key_id = root.id().0;
     let data_key = DataKey::generate(array(key_part), &hedge(shared, &header));
     // Hedged as well: repeated random numbers must not wrap two data keys under one key.
     let salt = sealog_seal::sha256(&[salt_part, &hedge(shared, &header)]);
@@ -368,11 +386,8 @@ fn create(shared: &Shared, identity: Identity) -> Result<Prepared> {
     header.wrap.tag = wrapped.tag;
     let bytes = header.encode();
     let (own, reading) = (data_key.segment_keys(&bytes), data_key.segment_keys(&bytes));
-    let file = disk.create(&next_name())?;
-    io::write_all_at(&*file, &bytes, 0)?;
-    io::write_all_at(&*file, &bytes, limits::HEADER_BYTES as u64)?;
     let writing = WritingKeys { body: SealOnce::new(own.body), header: own.header };
-    Ok(Prepared { file, header, writing, reading, length: limits::DATA_START })
+    Ok(Keyed { header, writing, reading })
 }
 
 fn array(bytes: &[u8]) -> [u8; 32] {

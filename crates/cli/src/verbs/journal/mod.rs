@@ -1,6 +1,7 @@
 //! The verbs of a journal's directory. `inspect`, `verify` and `replay` only read, also beside a running node.
 
 pub mod backup;
+pub mod compact;
 pub mod init;
 pub mod inspect;
 pub mod rekey;
