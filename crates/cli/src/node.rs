@@ -49,6 +49,7 @@ impl Node {
             JournalStore::open(&journal, config.store.limits).map_err(|error| open_failure(error, dir))?;
         tell_recovery(&opened, render);
         tell_clock(&opened, render);
+        tell_unended(&opened, &store, render);
         if config.mock_only {
             render.note("no provider is configured: the mock provider answers");
         }
@@ -124,6 +125,35 @@ impl DiskBudget {
 fn mebibytes(bytes: u64) -> String {
     const MEBIBYTE: u64 = 1 << 20;
     if bytes < 10 * MEBIBYTE { format!("{bytes} bytes") } else { format!("{} MiB", bytes / MEBIBYTE) }
+}
+
+/// What is not ready yet.
+fn tell_unended(opened: &Opened, store: &JournalStore, render: Render) {
+    if opened.unended == 0 {
+        return;
+    }
+    let why = match store.shortage() {
+        Some(ErrorKind::Full) => "the disk is full",
+        Some(ErrorKind::Descriptors) => "too many files are open",
+        Some(ErrorKind::ReadOnly) => "the file system is read-only",
+        Some(
+            ErrorKind::Io
+            | ErrorKind::Interrupted
+            | ErrorKind::NotFound
+            | ErrorKind::AlreadyExists
+            | ErrorKind::PermissionDenied
+            | ErrorKind::Contended
+            | ErrorKind::Unsafe
+            | ErrorKind::Unsupported
+            | ErrorKind::ShortRead,
+        ) => "a segment could not be written",
+        None => "there is no room",
+    };
+    render.note(&format!(
+        "warning: {why}: {} cannot be ended yet. What is durable is served, new work is refused; this changes by \
+         itself when there is room",
+        counted(opened.unended as u64, "interrupted execution")
+    ));
 }
 
 /// A clock that does not go with the journal's times; by it executions expire.

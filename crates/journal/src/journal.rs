@@ -234,6 +234,13 @@ impl Journal {
         self.inner.shared.health()
     }
 
+    /// Why new work is refused, if that is so: ENOSPC, EMFILE, EROFS and EIO are told apart. `None`: it is not, or for
+    /// the budget's sake.
+    pub fn shortage(&self) -> Option<ErrorKind> {
+        let status = shared::lock(&self.inner.shared.status);
+        status.shortage.filter(|_| status.full)
+    }
+
     /// One turn of the writer; only for a journal opened without threads.
     pub fn turn(&self) -> Turn {
         shared::lock(&self.inner.core).turn()

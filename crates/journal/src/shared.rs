@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use sealog_disk::{Clock, Entropy, FileId, Name};
+use sealog_disk::{Clock, Entropy, ErrorKind, FileId, Name};
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::limits;
 
@@ -152,6 +152,8 @@ pub(crate) struct Status {
     pub poisoned: Option<&'static str>,
     pub closed: bool,
     pub full: bool,
+    /// Why the next segment could not be prepared the last time that was tried.
+    pub shortage: Option<ErrorKind>,
     pub sync_since: Option<Duration>,
     pub stall_said: Option<Duration>,
 }

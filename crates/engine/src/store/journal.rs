@@ -7,6 +7,7 @@
 mod codec;
 mod error;
 mod finish;
+mod interrupted;
 mod live;
 mod open;
 mod read;
@@ -29,7 +30,8 @@ use super::ledger::Ledger;
 use super::{Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, Watch};
 
 pub use codec::EngineCodec;
-pub use open::{ClockFound, Interrupted, OpenError, Opened};
+pub use interrupted::Interrupted;
+pub use open::{ClockFound, OpenError, Opened};
 
 /// A store over one open journal. Cheap to clone; all clones are the same store.
 #[derive(Clone)]
@@ -44,6 +46,8 @@ pub(crate) struct Shared {
     /// Restored from a copy and not unfenced: nothing is created.
     fenced: bool,
     state: Mutex<State>,
+    /// Held while what an earlier process left is ended.
+    ending: tokio::sync::Mutex<()>,
 }
 
 /// Where the journal's blocking calls run.
@@ -64,6 +68,8 @@ struct State {
     unforgotten: Vec<ExecutionId>,
     /// What a restored copy held of the executions that were open in it: the number of their last event there.
     copied: HashMap<ExecutionId, u64>,
+    /// What an earlier process left unfinished and there was no room to end: nothing new is taken before.
+    unended: Vec<Interrupted>,
     /// The newest time in the journal: a clock that was set back brings nothing back.
     newest: Timestamp,
     /// Why nothing can be written any more.
@@ -158,6 +164,7 @@ impl Shared {
                     Some(Claimed::Known(claim)) => return Ok(Some(claim)),
                     Some(Claimed::Pending(pending)) => pending,
                     None if self.fenced => return Err(StoreError::Fenced),
+                    None if !state.unended.is_empty() => return Err(StoreError::Full),
                     None => {
                         let now = self.now(&state);
                         let NewExecution { id, created_at, identity, .. } = *new;
@@ -427,7 +434,8 @@ impl EventStore for JournalStore {
             Health::Ready | Health::Full => true,
             Health::Stalled | Health::Poisoned { .. } | Health::Closed => false,
         };
-        writing && self.shared.lock().over.is_none()
+        let state = self.shared.lock();
+        writing && state.over.is_none() && state.unended.is_empty()
     }
 
     fn fenced(&self) -> bool {

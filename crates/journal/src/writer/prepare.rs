@@ -260,6 +260,7 @@ impl Preparation {
                 segment.length = before;
                 if is_full(&e) && segment.file.set_length(before).is_ok() {
                     self.state = State::Ready(segment);
+                    crate::shared::lock(&shared.status).shortage = Some(ErrorKind::Full);
                     self.rest(shared);
                     return Err(e);
                 }
@@ -287,6 +288,8 @@ impl Preparation {
     }
 
     fn settle(&mut self, shared: &Shared, result: Result<State>) -> Result<()> {
+        let shortage = result.as_ref().err().map(shortage_of);
+        crate::shared::lock(&shared.status).shortage = shortage;
         match result {
             Ok(state) => {
                 self.state = state;
@@ -322,6 +325,10 @@ fn fill_to(segment: &mut Prepared, length: u64) -> Result<()> {
         fill(segment, length)?;
     }
     Ok(())
+}
+
+fn shortage_of(e: &JournalError) -> ErrorKind {
+    if let JournalError::Disk(e) = e { e.kind } else { ErrorKind::Io }
 }
 
 /// No room, said by the write itself: the bytes written before it are as good as ever. A failed sync is another

@@ -59,6 +59,11 @@ impl Live {
         }
     }
 
+    /// An execution of an earlier process that has not ended: its events are in the journal.
+    pub(crate) fn resumed(fold: Materializer) -> Live {
+        Live { window: Window::default(), fold: Arc::new(fold), changed: watch::Sender::new(()) }
+    }
+
     /// Takes an event that is durable.
     pub(crate) fn push(&mut self, event: &Event, stored: StoredEvent) {
         Arc::make_mut(&mut self.fold).push(event);

@@ -1,30 +1,25 @@
-//! Opening: the state is rebuilt from every durable record, and what an earlier process left unfinished gets its
-//! one terminal event, durable before anybody is served. Nothing is ever submitted to a provider again.
+//! Opening: the state is rebuilt from every durable record; what an earlier process left unfinished is
+//! `interrupted`'s.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use sealog_disk::ErrorKind;
 use sealog_events::body::{self, BodyError};
-use sealog_events::{
-    ErrorFact, Event, EventBody, ExecutionId, Materializer, Outcome, PortableCode, RecordKind, Status,
-    Timestamp,
-};
+use sealog_events::{ExecutionId, Materializer, RecordKind, Status, Timestamp};
 use sealog_journal::{
-    Admission, Config, Fence, Journal, JournalError, Record as JournalRecord, RecoveryReport, Refusal,
-    Replay, Ticket, Unit,
+    Config, Fence, Journal, JournalError, Record as JournalRecord, RecoveryReport, Replay, Ticket,
 };
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED};
 
 use super::error::failed;
-use super::live::Recent;
-use super::records::Text;
+use super::finish::Finish;
+use super::interrupted::{self, Endings, Interrupted};
+use super::live::{Live, Recent};
 use super::{Blocking, JournalStore, Record, Shared, State, records};
 use crate::StoreError;
-use crate::store::StoreLimits;
 use crate::store::ledger::{Kept, Ledger};
-
-const OUTCOME_UNKNOWN: &str = "Execution was interrupted by a runtime restart; remote outcome is unknown";
-const NOTHING_SENT: &str = "Execution was interrupted by a runtime restart; nothing was sent";
+use crate::store::{StoreFuture, StoreLimits};
 
 /// Why a store was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +40,8 @@ pub struct Opened {
     pub recovery: RecoveryReport,
     /// The executions that got their terminal event now.
     pub interrupted: Vec<Interrupted>,
+    /// Executions that there was no room to end. Nothing new is taken before they are.
+    pub unended: usize,
     pub clock: ClockFound,
 }
 
@@ -59,19 +56,13 @@ pub struct ClockFound {
     pub expired: u64,
 }
 
-/// An execution that a restart ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interrupted {
-    pub id: ExecutionId,
-    pub outcome: Outcome,
-}
-
 impl JournalStore {
     /// Opens the journal for writing, ends what was interrupted, and keeps what the journal's tickets need running
     /// on the current tokio runtime. Blocks until the journal is recovered.
     ///
     /// # Errors
-    /// The journal's; a record that is not known; no room for the terminal events. Nothing can be served then.
+    /// The journal's; a record that is not known. Nothing can be served then. Want of room for the terminal events
+    /// is no error: what is durable is served, and the rest follows when there is room.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -82,7 +73,21 @@ impl JournalStore {
         let (store, opened) = start(config, limits, journal, Blocking::Threads, recovery, rebuild, wait)?;
         // Not before the waits above: from here on this task alone is woken.
         tokio::spawn(store.dispatch());
+        if opened.unended > 0 {
+            tokio::spawn(interrupted::end_later(Arc::downgrade(&store.shared)));
+        }
         Ok((store, opened))
+    }
+
+    /// Why the journal takes nothing new, if that is so.
+    pub fn shortage(&self) -> Option<ErrorKind> {
+        self.shared.journal.shortage()
+    }
+
+    /// Ends what the start had no room to end; `true` if nothing is left to be ended. A store that was opened by
+    /// [`JournalStore::open`] does so by itself.
+    pub fn end_interrupted(&self) -> StoreFuture<'_, bool> {
+        Box::pin(Finish::new(Arc::clone(&self.shared).end_unended()))
     }
 
     /// What the journal's tickets need running, until the journal ends; tells the store then.
@@ -152,7 +157,8 @@ fn start(
     let mut found = rebuild.executions;
     let wall = Timestamp(config.clock.wall_ms());
     let now = wall.max(rebuild.newest);
-    let interrupted = end_interrupted(&journal, &recovery, &mut found, now, wait)?;
+    let Endings { ended: interrupted, unended } =
+        interrupted::end_all(&journal, &recovery, &mut found, now, wait)?;
     let mut state = State {
         ledger: Ledger::new(limits),
         records: HashMap::new(),
@@ -160,6 +166,7 @@ fn start(
         unforgotten: Vec::new(),
         copied: HashMap::new(),
         newest: if interrupted.is_empty() { rebuild.newest } else { now },
+        unended: unended.iter().map(|(interrupted, _)| *interrupted).collect(),
         over: None,
     };
     // By age, so that a key that was given again belongs to the younger execution.
@@ -173,14 +180,21 @@ fn start(
         let Found { status, kept, .. } = found;
         state.records.insert(id, Record { status, last_sequence: kept.sequence, live: None });
     }
+    let count = unended.len();
+    for (interrupted, fold) in unended {
+        if let Some(record) = state.records.get_mut(&interrupted.id) {
+            record.live = Some(Box::new(Live::resumed(fold)));
+        }
+    }
     let expired = state.ledger.expire(now);
     let found = clock_found(wall, rebuild.newest, limits.retention_ms, expired.len() as u64);
     state.let_go(expired);
     let clock = Arc::clone(&config.clock);
     let state = Mutex::new(state);
-    let shared = Shared { journal, clock, blocking, fenced: rebuild.fence.is_up(), state };
+    let (fenced, ending) = (rebuild.fence.is_up(), tokio::sync::Mutex::default());
+    let shared = Shared { journal, clock, blocking, fenced, state, ending };
     let store = JournalStore { shared: Arc::new(shared) };
-    Ok((store, Opened { recovery, interrupted, clock: found }))
+    Ok((store, Opened { recovery, interrupted, unended: count, clock: found }))
 }
 
 fn clock_found(wall: Timestamp, newest: Timestamp, retention_ms: u64, expired: u64) -> ClockFound {
@@ -196,17 +210,17 @@ fn clock_found(wall: Timestamp, newest: Timestamp, retention_ms: u64, expired: u
 
 /// What the records say of one execution.
 #[derive(Clone, Copy, Debug)]
-struct Found {
-    kept: Kept,
-    status: Status,
+pub(super) struct Found {
+    pub(super) kept: Kept,
+    pub(super) status: Status,
     /// Sequence of the record that opened it.
     opened_by: u64,
-    time: Timestamp,
+    pub(super) time: Timestamp,
     /// An attempt was announced: something may have been sent.
-    routed: bool,
+    pub(super) routed: bool,
     /// The journal was restored from a copy after this execution was created: what the original went on to do
     /// is not known.
-    restored: bool,
+    pub(super) restored: bool,
     /// The number of its last event in the copy, if it had not ended there (JB-9).
     held_by_copy: Option<u64>,
 }
@@ -308,86 +322,6 @@ fn status(kind: RecordKind, bytes: &[u8]) -> Result<Status, BodyError> {
         RecordKind::Completed => Status::Succeeded,
         RecordKind::Failed => body::decode(kind.number(), bytes)?.status(),
     })
-}
-
-/// Gives every execution without a terminal event exactly one, all durable when this returns.
-fn end_interrupted(
-    journal: &Journal,
-    recovery: &RecoveryReport,
-    found: &mut HashMap<ExecutionId, Found>,
-    now: Timestamp,
-    wait: impl Fn(&Journal, Ticket) -> Result<(), JournalError>,
-) -> Result<Vec<Interrupted>, OpenError> {
-    let mut endings = Vec::new();
-    let mut interrupted = Vec::new();
-    for (stream, _) in &recovery.interrupted {
-        let id = ExecutionId::from_bytes(stream.0);
-        let Some(found) = found.get_mut(&id) else { continue };
-        // Only what is certain is called so: no attempt was ever announced, and neither a cut nor a copy hides one.
-        let certain = !found.routed && !found.restored && !recovery.cut_written_bytes();
-        let outcome = if certain { Outcome::NotDispatched } else { Outcome::Unknown };
-        let [whole, hashed] = end_one(journal, id, found, outcome, now)?;
-        endings.push((submit_whole(journal, whole, &hashed)?, hashed));
-        interrupted.push(Interrupted { id, outcome });
-    }
-    for (ticket, hashed) in endings {
-        match wait(journal, ticket) {
-            // A full disk may have room for the ends, if not for the texts beside them.
-            Err(JournalError::Full) => wait(journal, submit(journal, hashed, Admission::Reserved)?)?,
-            ended => ended?,
-        }
-    }
-    Ok(interrupted)
-}
-
-/// With its text if that leaves the reserve to the ends of the others.
-fn submit_whole(journal: &Journal, whole: Unit, hashed: &Unit) -> Result<Ticket, OpenError> {
-    if records::fits_reserve(&whole) {
-        return submit(journal, whole, Admission::Reserved);
-    }
-    match submit(journal, whole, Admission::Ordinary) {
-        Err(OpenError::Journal(JournalError::Full)) => submit(journal, hashed.clone(), Admission::Reserved),
-        submitted => submitted,
-    }
-}
-
-fn submit(journal: &Journal, unit: Unit, admission: Admission) -> Result<Ticket, OpenError> {
-    journal.submit(unit, admission).map_err(|refusal| match refusal {
-        Refusal::Busy(_) => OpenError::Journal(JournalError::Full),
-        Refusal::TooLarge => OpenError::NotEnded(StoreError::Unstorable),
-        Refusal::Ended(error) => OpenError::Journal(error),
-    })
-}
-
-/// The end of one execution, with its text and without.
-fn end_one(
-    journal: &Journal,
-    id: ExecutionId,
-    found: &mut Found,
-    outcome: Outcome,
-    now: Timestamp,
-) -> Result<[Unit; 2], OpenError> {
-    let message = match outcome {
-        Outcome::Unknown => OUTCOME_UNKNOWN,
-        Outcome::NotDispatched => NOTHING_SENT,
-    };
-    let error = ErrorFact::new(PortableCode::InternalError, message, false).with_outcome(outcome);
-    let event = Event {
-        sequence: found.kept.sequence + 1,
-        time: now.max(found.time),
-        body: EventBody::Failed { error, cancelled: false },
-    };
-    let terminal = records::prepare(id, &event).map_err(OpenError::NotEnded)?;
-    let mut fold = fold(journal, id, found.kept.created_at).map_err(OpenError::NotEnded)?;
-    fold.push(&terminal.event);
-    let snapshot = fold.into_snapshot();
-    let ending = |text| records::ending(&snapshot, &terminal.record, text).map_err(OpenError::NotEnded);
-    let units = [ending(Text::Whole)?, ending(Text::Hashed)?];
-    found.status = Status::Failed;
-    found.kept.sequence = event.sequence;
-    found.kept.bytes += terminal.weight.json_bytes;
-    found.kept.ended = Some(event.time);
-    Ok(units)
 }
 
 /// The fold of all durable events of one execution. Blocks for reading.

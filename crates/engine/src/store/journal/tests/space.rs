@@ -1,10 +1,13 @@
 //! A disk that is full: what has begun ends, whatever it had to say.
 
+use futures_util::FutureExt;
+use sealog_disk::sim::{Fault, FaultKind};
+use sealog_disk::{ErrorKind, Operation};
 use sealog_events::Status;
 
 use super::setup::*;
 use crate::store::journal::JournalStore;
-use crate::store::{EventStore, StoreError, StoreLimits};
+use crate::store::{Claim, EventStore, StoreError, StoreLimits};
 
 const LIMITS: StoreLimits = StoreLimits::NODE;
 
@@ -66,5 +69,117 @@ async fn a_crash_on_a_full_disk_needs_room_for_the_ends_only() {
     for (number, last) in (1_u8..).zip(&last) {
         let snapshot = store.snapshot(id(number)).await.unwrap().unwrap();
         assert_eq!((snapshot.status, snapshot.last_sequence), (Status::Failed, last + 1));
+    }
+}
+
+/// Executions with an output each, by a process that was killed.
+async fn killed(host: &Host, executions: u8) {
+    let (store, _) = host.open(LIMITS);
+    for number in 1..=executions {
+        create(&store, host.now(), number).await.unwrap();
+        append(&store, host.now(), number, 2, vec![selected(), delta("a")]).await.unwrap();
+    }
+}
+
+/// Exactly one end each, and the next start finds nothing to do.
+async fn all_ended_once(host: &Host, store: JournalStore, executions: u8) {
+    for number in 1..=executions {
+        let events = events(&store, id(number), 0).await;
+        let terminals = events.iter().filter(|event| event.terminal).count();
+        assert_eq!((events.len(), terminals), (4, 1));
+        assert!(events[3].data.contains("\"outcome\":\"unknown\""), "{}", events[3].data);
+    }
+    store.close().await.unwrap();
+    drop(store);
+    let (store, opened) = host.open(LIMITS);
+    assert!(opened.interrupted.is_empty() && opened.unended == 0);
+    assert_eq!(store.snapshot(id(1)).await.unwrap().unwrap().status, Status::Failed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_without_room_serves_what_is_durable_and_becomes_ready_by_itself() {
+    let host = Host::new();
+    killed(&host, 3).await;
+    host.disk.set_capacity(Some(0));
+    let (store, opened) = host.open(LIMITS);
+    assert_eq!((opened.interrupted.len(), opened.unended), (0, 3));
+    assert!(!store.available());
+    assert_eq!(store.shortage(), Some(ErrorKind::Full));
+    // Reads, known keys and the list are served; nothing new is taken.
+    let snapshot = store.snapshot(id(2)).await.unwrap().unwrap();
+    assert_eq!((snapshot.status, snapshot.last_sequence), (Status::Running, 3));
+    assert!(matches!(store.find(identity(2)).await, Ok(Some(Claim::Replay(brief))) if brief.id == id(2)));
+    assert_eq!(store.list(None, 10).await.unwrap().len(), 3);
+    assert_eq!(create(&store, host.now(), 4).await, Err(StoreError::Full));
+    let mut watch = store.watch(id(1), 0).await.unwrap().unwrap();
+    for sequence in 1..=3 {
+        assert_eq!(watch.next().await.unwrap().unwrap().sequence, sequence);
+    }
+    assert!(watch.next().now_or_never().is_none());
+    assert_eq!(store.end_interrupted().await, Ok(false));
+
+    host.disk.set_capacity(None);
+    let terminal = watch.next().await.unwrap().unwrap();
+    assert!(terminal.terminal && terminal.sequence == 4);
+    assert!(watch.next().await.is_none());
+    drop(watch);
+    assert_eq!(store.end_interrupted().await, Ok(true));
+    assert!(store.available());
+    create(&store, host.now(), 4).await.unwrap();
+    append(&store, host.now(), 4, 2, vec![completed()]).await.unwrap();
+    all_ended_once(&host, store, 3).await;
+}
+
+/// Room for some of the ends: the others follow, and none comes twice.
+#[tokio::test]
+async fn ends_that_had_room_are_not_repeated() {
+    let first = Host::new();
+    killed(&first, 40).await;
+    let mut partly = 0;
+    let mut capacity = 0;
+    loop {
+        let host = first.after_crash(first.disk.fork());
+        host.disk.set_capacity(Some(capacity));
+        let (store, opened) = host.open(LIMITS);
+        assert_eq!(opened.interrupted.len() + opened.unended, 40);
+        if opened.unended == 0 {
+            break;
+        }
+        let some = !opened.interrupted.is_empty();
+        partly += usize::from(some);
+        if some || capacity == 0 {
+            host.disk.set_capacity(None);
+            assert_eq!(store.end_interrupted().await, Ok(true));
+            all_ended_once(&host, store, 40).await;
+        }
+        capacity += 4 << 10;
+    }
+    assert!(partly > 0, "all or nothing at every capacity up to {capacity}");
+}
+
+/// R28, JR-12: whatever keeps the next segment from being made is named, nothing is deleted, and it passes.
+#[tokio::test]
+async fn every_kind_of_shortage_is_told_apart_and_passes() {
+    let first = Host::new();
+    killed(&first, 2).await;
+    for (fault, kind) in [
+        (FaultKind::Full, ErrorKind::Full),
+        (FaultKind::Descriptors, ErrorKind::Descriptors),
+        (FaultKind::ReadOnly, ErrorKind::ReadOnly),
+        (FaultKind::Io, ErrorKind::Io),
+    ] {
+        for operation in [Operation::Create, Operation::Write, Operation::Sync] {
+            let host = first.after_crash(first.disk.fork());
+            host.disk.inject(Fault::site(operation, "segments/next", 0, fault).forever());
+            let (store, opened) = host.open(LIMITS);
+            assert_eq!(opened.unended, 2, "{kind:?} {operation:?}");
+            assert_eq!(store.shortage(), Some(kind), "{operation:?}");
+            assert_eq!(store.snapshot(id(1)).await.unwrap().unwrap().last_sequence, 3);
+            assert_eq!(create(&store, host.now(), 9).await, Err(StoreError::Full));
+            host.disk.clear_faults();
+            assert_eq!(store.end_interrupted().await, Ok(true));
+            assert!(store.available());
+            all_ended_once(&host, store, 2).await;
+        }
     }
 }
