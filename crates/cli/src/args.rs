@@ -2,6 +2,7 @@
 //! environment.
 
 mod rekey;
+mod transfer;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use sealog_seal::StoreId;
 
 pub use rekey::{AddSlot, ExportKeyring, ImportKeyring, Operation, Rekey, RemoveSlot, Rotate};
+pub use transfer::{Export, Import};
 
 /// A durable, encrypted execution journal: runs model requests, writes every fact before anyone sees it, and
 /// replays it byte for byte.
@@ -161,6 +163,10 @@ pub enum Journal {
     Verify(Verify),
     /// Print one execution's events, offline
     Replay(Replay),
+    /// Write every execution as JSON lines
+    Export(Export),
+    /// Make a new journal from an export
+    Import(Import),
     /// Change who can open the journal, and its keys
     Rekey(Rekey),
     /// Copy a journal, also beside its running node; again into the same place copies what is new

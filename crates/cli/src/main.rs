@@ -54,6 +54,8 @@ fn dispatch(verb: &Verb, render: Render) -> Result<Exit> {
         Verb::Journal(Journal::Inspect(args)) => verbs::journal::inspect::run(args, render),
         Verb::Journal(Journal::Verify(args)) => verbs::journal::verify::run(args, render),
         Verb::Journal(Journal::Replay(args)) => verbs::journal::replay::run(args, render),
+        Verb::Journal(Journal::Export(args)) => verbs::journal::export::run(args, render),
+        Verb::Journal(Journal::Import(args)) => verbs::journal::import::run(args, render),
         Verb::Journal(Journal::Rekey(args)) => verbs::journal::rekey::run(args, render),
         Verb::Journal(Journal::Backup(args)) => verbs::journal::backup::run(args, render),
         Verb::Journal(Journal::Restore(args)) => verbs::journal::restore::run(args, render),

@@ -131,7 +131,7 @@ pub fn for_writing(
             Ok(Ready { config: config(disk, secrets), store_id, made: None })
         }
         Plan::Create { store_id, key } => {
-            create(dir, disk, place, CreateFrom { store_id, key, given }, render)
+            create(dir, disk.map(shared), place, CreateFrom { store_id, key, given }, render)
         }
         Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
     }
@@ -149,9 +149,33 @@ pub fn init(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Resu
     match plan(found, &kind, None, false) {
         Plan::Open(_) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
         Plan::Create { store_id, key } => {
-            create(dir, disk, place, CreateFrom { store_id, key, given }, render)
+            create(dir, disk.map(shared), place, CreateFrom { store_id, key, given }, render)
         }
         Plan::Refuse(Refusal::NoSuchKeyFile) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
+        Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
+    }
+}
+
+/// Makes a journal on an empty disk beside its place `dir`. `leftover`: the store id of an attempt that was interrupted,
+/// whose key file may be there.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_beside(
+    dir: &Path,
+    disk: Arc<dyn Disk>,
+    leftover: Option<StoreId>,
+    place: PlaceArgs,
+    key: &KeyArgs,
+    render: Render,
+) -> Result<Ready> {
+    let found = leftover.map_or(Found::Nothing, |id| Found::Leftovers(Some(id)));
+    let (given, kind) = with_leftover_key(Given::read(key, render)?, found)?;
+    match plan(found, &kind, None, false) {
+        Plan::Create { store_id, key } => {
+            create(dir, Some(disk), place, CreateFrom { store_id, key, given }, render)
+        }
+        Plan::Open(_) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
         Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
     }
 }
@@ -196,6 +220,10 @@ fn with_leftover_key(given: Given, found: Found) -> Result<(Given, KeyKind)> {
     Ok((given, kind))
 }
 
+fn shared(disk: RealDisk) -> Arc<dyn Disk> {
+    Arc::new(disk)
+}
+
 fn claimed(given: &Given) -> Option<StoreId> {
     match given {
         Given::Keys(keys) => keys.iter().find_map(|key| key.store_id),
@@ -226,7 +254,7 @@ struct CreateFrom {
 
 fn create(
     dir: &Path,
-    disk: Option<RealDisk>,
+    disk: Option<Arc<dyn Disk>>,
     place: PlaceArgs,
     from: CreateFrom,
     render: Render,
@@ -236,10 +264,10 @@ fn create(
         None => fresh_store_id()?,
     };
     let (secret, key_file) = new_secret(from.key, from.given, store_id)?;
-    let disk: Arc<dyn Disk> = Arc::new(match disk {
+    let disk: Arc<dyn Disk> = match disk {
         Some(disk) => disk,
-        None => places::make(dir, place, render)?,
-    });
+        None => Arc::new(places::make(dir, place, render)?),
+    };
     let config = config(disk, vec![secret]);
     let slot = match &config.secrets[0] {
         Secret::Raw(_) => "key",

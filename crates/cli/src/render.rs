@@ -87,7 +87,7 @@ fn talk(text: &str) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 
-fn output_failed(error: std::io::Error) -> Failure {
+pub fn output_failed(error: std::io::Error) -> Failure {
     Failure::new(Exit::Failed, "output_failed", "standard output cannot be written")
         .next("run the command again with its output connected")
         .because(error)

@@ -16,6 +16,7 @@ fn main() {
     event_vectors(&corpus, &spec.join("events/v1"));
     folded_vector(&corpus, &spec.join("events/v1/folded.hex"));
     keys(&corpus);
+    export_lines(&corpus);
     texts(&corpus);
     images(&corpus);
 }
@@ -195,6 +196,49 @@ fn texts(corpus: &Path) {
         "write",
         b"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x50\x01\x02\x03\x00\x02\x03abc\x01",
     );
+}
+
+/// An export with every kind of line, and each line alone.
+fn export_lines(corpus: &Path) {
+    use sealog_engine::store::journal::transfer::lines::Line;
+    use sealog_events::{
+        Created, Event, EventBody, ExecutionId, Identity, MaterializedResult, Materializer, Target, Timestamp,
+    };
+    let id = ExecutionId::from_random([7; 16]);
+    let created = Created {
+        created_at: Timestamp(1_767_225_600_000),
+        identity: Some(Identity { key_hash: [1; 32], fingerprint: [2; 32] }),
+    };
+    let target = Target { provider: "p".into(), model: "m".into() };
+    let bodies = [
+        EventBody::Accepted,
+        EventBody::RouteSelected { target: target.clone(), attempt: 1 },
+        EventBody::OutputDelta { output_index: 0, delta: "hi \u{e9}\"".into() },
+        EventBody::Completed { target },
+    ];
+    let events: Vec<Event> = bodies
+        .into_iter()
+        .zip(1..)
+        .map(|(body, sequence)| Event { sequence, time: Timestamp(1_767_225_600_001), body })
+        .collect();
+    let mut fold = Materializer::new(id, created.created_at);
+    events.iter().for_each(|event| fold.push(event));
+    let result = MaterializedResult::of(&fold.into_snapshot(), 1000).expect("the execution has ended");
+    let mut lines = vec![
+        Line::Header { store_id: [1; 16], created_ms: 1_767_225_600_000, last_sequence: 9 },
+        Line::Execution { id, created },
+    ];
+    lines.extend(events.into_iter().map(|event| Line::Event { id, event }));
+    lines.insert(lines.len() - 1, Line::Result { id, time_ms: 1_767_225_600_001, result });
+    lines.push(Line::Forget { time_ms: 1_767_225_600_002, ids: vec![id] });
+    lines.push(Line::Missing { id: ExecutionId::from_random([8; 16]), first: 0, last: 2 });
+    lines.push(Line::Gap { segment: 1, offset: 8288, first_sequence: 3, last_sequence: None });
+    lines.push(Line::End { executions: 1, events: 4, forgotten: 0, digest: [3; 32] });
+    let spelled: Vec<String> = lines.iter().map(Line::spell).collect();
+    for (number, line) in spelled.iter().enumerate() {
+        seed(corpus, "export_lines", &format!("line-{number}"), line.as_bytes());
+    }
+    seed(corpus, "export_lines", "whole", (spelled.join("\n") + "\n").as_bytes());
 }
 
 /// One step of every kind of damage on every journal, and a few of two steps.

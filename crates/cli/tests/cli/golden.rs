@@ -102,6 +102,10 @@ fn prepare(bench: &Bench, setup: &str) -> Prepared {
             bench.flip(SEGMENT, FIRST_GROUP_BODY);
         }
         "two key files" => two_keys(bench),
+        "an export" => {
+            execution = bench.finished();
+            bench.run(&["journal", "export", "data", "--output", "out.jsonl", "--key-file", "key"]).expect(0);
+        }
         "a destroyed keyring beside its export" => {
             execution = bench.finished();
             bench.run(&["journal", "rekey", "data", "export-keyring", "ring", "--key-file", "key"]).expect(0);
@@ -150,6 +154,8 @@ fn clean(bench: &Bench, text: &str, numbers: bool) -> String {
         match body.len() {
             36 if hex => out.push_str("EXECUTION"),
             32 if hex => out.push_str("HEX"),
+            64 if hex => out.push_str("SHA256"),
+            13 if digits => out.push_str("MS"),
             _ if digits && out.ends_with("127.0.0.1:") => out.push_str("PORT"),
             _ if numbers && digits => out.push('N'),
             _ if body.starts_with("sealog-demo-") => out.push_str("sealog-demo"),

@@ -18,3 +18,4 @@ mod reading;
 mod rekey;
 mod restore;
 mod run;
+mod transfer;

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdir, open, renameat_with};
 use rustix::io::{Errno, read};
@@ -102,20 +102,75 @@ fn content(file: impl std::os::fd::AsFd, max_bytes: usize) -> Result<FileContent
 /// # Errors
 /// `AlreadyExists` if there is anything under that name; nothing was changed then.
 pub fn create_secret_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let fail = |error: std::io::Error| failed_io(Operation::Create, &error, None);
-    let path = std::path::absolute(path).map_err(fail)?;
-    let parent = path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
-    make_directories(parent)?;
+    let mut file = NewFile::create(path)?;
+    file.write_all(bytes).map_err(|error| failed_io(Operation::Create, &error, None))?;
+    file.publish()
+}
+
+/// A file that is being written and has no name yet. Dropped, it leaves nothing.
+#[derive(Debug)]
+pub struct NewFile {
     // 0600 and never an existing file, both by tempfile's own doing; removed again unless renamed.
-    let mut temporary = tempfile::Builder::new().prefix(".sealog-").tempfile_in(parent).map_err(fail)?;
-    temporary.write_all(bytes).map_err(fail)?;
-    fsync(temporary.as_file()).map_err(|errno| failed(Operation::Sync, errno, None))?;
-    match renameat_with(CWD, temporary.path(), CWD, &path, RenameFlags::NOREPLACE) {
-        // The name is gone; there is nothing left to clean up.
-        Ok(()) => temporary.disable_cleanup(true),
-        Err(errno) => return Err(failed(Operation::Create, errno, None)),
+    temporary: tempfile::NamedTempFile,
+    path: PathBuf,
+}
+
+impl NewFile {
+    /// Begins one (0600), with what is missing of the directories above it (0700).
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is anything under that name.
+    pub fn create(path: &Path) -> Result<NewFile> {
+        let fail = |error: std::io::Error| failed_io(Operation::Create, &error, None);
+        let path = std::path::absolute(path).map_err(fail)?;
+        if path.symlink_metadata().is_ok() {
+            return Err(DiskError::new(Operation::Create, ErrorKind::AlreadyExists, None));
+        }
+        let parent =
+            path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
+        make_directories(parent)?;
+        let temporary = tempfile::Builder::new().prefix(".sealog-").tempfile_in(parent).map_err(fail)?;
+        Ok(NewFile { temporary, path })
     }
-    sync_directory(parent)
+
+    /// Gives it its name, complete and durable: bytes and sync come first.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is anything under that name by now; nothing was changed then.
+    pub fn publish(mut self) -> Result<()> {
+        fsync(self.temporary.as_file()).map_err(|errno| failed(Operation::Sync, errno, None))?;
+        match renameat_with(CWD, self.temporary.path(), CWD, &self.path, RenameFlags::NOREPLACE) {
+            // The name is gone; there is nothing left to clean up.
+            Ok(()) => self.temporary.disable_cleanup(true),
+            Err(errno) => return Err(failed(Operation::Create, errno, None)),
+        }
+        self.path.parent().map_or(Ok(()), sync_directory)
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+        self.temporary.write(buf)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.temporary.flush()
+    }
+}
+
+/// Opens a regular file that the operator names, for reading in pieces.
+///
+/// # Errors
+/// `Unsupported` for anything that is not a regular file.
+pub fn open_regular(path: &Path) -> Result<std::fs::File> {
+    // Non-blocking: a pipe that nobody writes to is refused, not waited for.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let file = open(path, flags, Mode::empty()).map_err(|errno| failed(Operation::Open, errno, None))?;
+    let stat = fstat(&file).map_err(|errno| failed(Operation::Stat, errno, None))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok(file.into()),
+        _ => Err(DiskError::new(Operation::Open, ErrorKind::Unsupported, None)),
+    }
 }
 
 /// Makes a directory (0700) and what is missing above it; each new entry is durable on return.

@@ -12,6 +12,7 @@ mod live;
 mod open;
 mod read;
 mod records;
+pub mod transfer;
 mod watch;
 
 use std::collections::HashMap;

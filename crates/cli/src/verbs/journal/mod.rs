@@ -2,6 +2,8 @@
 
 pub mod backup;
 pub mod compact;
+pub mod export;
+pub mod import;
 pub mod init;
 pub mod inspect;
 pub mod rekey;

@@ -7,6 +7,7 @@ mod restored;
 mod retention;
 mod setup;
 mod space;
+mod transfer;
 
 use std::sync::Arc;
 

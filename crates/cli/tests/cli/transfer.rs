@@ -1,0 +1,231 @@
+//! `sealog journal export` and `import`: a journal moves as a whole or not at all.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::bench::{Bench, id_in};
+
+const EXPORT: [&str; 7] = ["journal", "export", "data", "--key-file", "key", "--output", "out.jsonl"];
+const IMPORT: [&str; 6] = ["journal", "import", "out.jsonl", "new", "--key-file", "new.key"];
+
+/// Three executions; their ids.
+fn three(bench: &Bench) -> Vec<String> {
+    let mut ids = vec![bench.finished()];
+    for (text, extensions) in
+        [("two", r#"{"mock":{"chunks":40}}"#), ("three", r#"{"mock":{"fail_after":2}}"#)]
+    {
+        let arguments = [
+            "run",
+            text,
+            "--data-dir",
+            "data",
+            "--key-file",
+            "key",
+            "--idempotency-key",
+            text,
+            "--extensions",
+            extensions,
+        ];
+        ids.push(id_in(&bench.run(&arguments).stderr));
+    }
+    ids
+}
+
+fn replay(bench: &Bench, dir: &str, key: &str, id: &str, format: &str) -> String {
+    bench.run(&["journal", "replay", dir, id, "--key-file", key, "--format", format]).expect(0).stdout
+}
+
+/// What an interrupted import leaves beside its place. (A key file that was being written when the process was killed has
+/// a temporary name of its own, which nothing looks at.)
+fn hidden(bench: &Bench) -> usize {
+    let entries = bench.path("").read_dir().unwrap();
+    entries
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().ends_with(".building"))
+        .count()
+}
+
+#[test]
+fn every_execution_moves_byte_for_byte() {
+    let bench = Bench::new();
+    let ids = three(&bench);
+    let before = bench.files("data");
+    let done = bench.run(&[&EXPORT[..], &["--json"]].concat()).expect(0).json();
+    assert!(bench.files("data") == before, "an export changes nothing");
+    assert_eq!((&done["executions"], &done["verdict"]), (&3.into(), &"sound".into()));
+    let mode = bench.path("out.jsonl").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
+    // Standard output carries the same bytes.
+    let printed = bench.run(&EXPORT[..5]).expect(0);
+    assert!(printed.stdout.as_bytes() == bench.read("out.jsonl"));
+    let made = bench.run(&[&IMPORT[..], &["--json"]].concat()).expect(0).json();
+    assert_eq!((&made["executions"], &made["from_store_id"]), (&3.into(), &before_id(&bench)));
+    assert_ne!(made["store_id"], made["from_store_id"]);
+    assert_eq!(hidden(&bench), 0);
+    bench.run(&["journal", "verify", "new", "--key-file", "new.key"]).expect(0);
+    for id in &ids {
+        for format in ["sse", "jsonl", "text", "snapshot"] {
+            let (old, new) =
+                (replay(&bench, "data", "key", id, format), replay(&bench, "new", "new.key", id, format));
+            assert_eq!(old, new, "{id} as {format}");
+        }
+    }
+    // Keys go on replaying and conflicting.
+    let run = |text: &str| {
+        bench.run(&["run", text, "--data-dir", "new", "--key-file", "new.key", "--idempotency-key", "k"])
+    };
+    let again = run("hi").expect(0);
+    assert_eq!(id_in(&again.stderr), ids[0]);
+    let conflict = run("something else");
+    assert_ne!(conflict.code, Some(0), "{conflict:?}");
+    assert!(bench.run(&EXPORT).expect(1).word() == "file_exists");
+}
+
+fn before_id(bench: &Bench) -> serde_json::Value {
+    bench.run(&["journal", "inspect", "data", "--key-file", "key", "--json"]).json()["store_id"].clone()
+}
+
+#[test]
+fn a_broken_export_makes_nothing() {
+    let bench = Bench::new();
+    three(&bench);
+    bench.run(&EXPORT).expect(0);
+    let whole = bench.read("out.jsonl");
+    let middle = whole.len() / 2;
+    let mut flipped = whole.clone();
+    flipped[middle] ^= 1;
+    for (bytes, what) in [
+        (&whole[..middle], "cut"),
+        (&flipped, "changed"),
+        (&whole[..whole.len() - 1], "last byte"),
+        (b"", "empty"),
+    ] {
+        bench.write("out.jsonl", bytes, 0o600);
+        let ran = bench.run(&IMPORT).expect(2);
+        assert_eq!(ran.word(), "bad_export", "{what}");
+        assert!(!bench.path("new").exists() && !bench.path("new.key").exists(), "{what}");
+        assert_eq!(hidden(&bench), 0, "{what}");
+    }
+    let newer = String::from_utf8(whole.clone()).unwrap().replacen("\"version\":1", "\"version\":2", 1);
+    bench.write("out.jsonl", newer.as_bytes(), 0o600);
+    assert_eq!(bench.run(&IMPORT).expect(14).word(), "newer_format");
+    assert_eq!(
+        bench.run(&["journal", "import", "data", "new", "--key-file", "new.key"]).expect(2).word(),
+        "bad_export"
+    );
+    // Into a place that is taken.
+    bench.write("out.jsonl", &whole, 0o600);
+    let taken = bench.run(&["journal", "import", "out.jsonl", "data", "--key-file", "new.key"]);
+    assert_eq!(taken.expect(1).word(), "already_exists");
+    bench.make_dir("full", 0o700);
+    bench.write("full/letter", b"dear", 0o600);
+    let full = bench.run(&["journal", "import", "out.jsonl", "full", "--key-file", "new.key"]);
+    assert_eq!(full.expect(10).word(), "not_empty");
+    let other = bench.run(&["journal", "import", "out.jsonl", "new", "--key-file", "key"]);
+    assert_eq!(other.expect(10).word(), "journal_elsewhere", "the key of another journal");
+    assert!(!bench.path("new").exists() && !bench.path("new.key").exists());
+    bench.make_dir("new", 0o700);
+    bench.run(&IMPORT).expect(0);
+}
+
+/// Killed at many moments: there is no journal, or all of it, and the same command completes it.
+#[test]
+fn a_killed_import_leaves_nothing_or_everything() {
+    let bench = Bench::new();
+    let ids = three(&bench);
+    bench.run(&EXPORT).expect(0);
+    let (mut nothing, mut everything) = (0, 0);
+    for round in 0..12 {
+        let mut child = bench
+            .command(&IMPORT)
+            .stderr(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // Not a time but a place: when so many entries stand beside it.
+        let made = bench.path(".new.building");
+        let wanted = round / 2;
+        while child.try_wait().unwrap().is_none() {
+            let count = made.read_dir().map_or(0, std::iter::Iterator::count);
+            if count > wanted {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        // It may have ended by itself.
+        child.kill().unwrap_or_default();
+        child.wait().unwrap();
+        match bench.path("new").exists() {
+            true => everything += 1,
+            false => {
+                nothing += 1;
+                assert_eq!(
+                    bench.run(&["journal", "verify", "new", "--key-file", "key"]).expect(10).word(),
+                    "no_journal"
+                );
+                bench.run(&IMPORT).expect(0);
+            }
+        }
+        bench.run(&["journal", "verify", "new", "--key-file", "new.key"]).expect(0);
+        assert_eq!(
+            replay(&bench, "new", "new.key", &ids[1], "sse"),
+            replay(&bench, "data", "key", &ids[1], "sse")
+        );
+        assert_eq!(hidden(&bench), 0);
+        rustix::fs::rename(bench.path("new"), bench.path(&format!("old{round}"))).unwrap();
+        bench.remove("new.key");
+    }
+    assert!(nothing > 0 && nothing + everything == 12, "{nothing} {everything}");
+}
+
+#[test]
+fn a_damaged_journal_is_exported_as_far_as_it_reads() {
+    let bench = Bench::new();
+    let ids = three(&bench);
+    bench.flip("data/segments/000000000002.seg", crate::bench::FIRST_GROUP_BODY);
+    let ran = bench.run(&[&EXPORT[..], &["--json"]].concat()).expect(13);
+    assert_eq!((&ran.json()["verdict"], &ran.error()["code"]), (&"damaged".into(), &"damaged".into()));
+    let text = String::from_utf8(bench.read("out.jsonl")).unwrap();
+    assert!(text.contains("\n{\"gap\":") && text.contains("{\"missing\":"), "{text}");
+    let refused = bench.run(&IMPORT).expect(13);
+    assert_eq!(refused.word(), "incomplete_export");
+    let made = bench.run(&[&IMPORT[..], &["--skip-incomplete", "--json"]].concat()).expect(0).json();
+    assert_eq!((&made["executions"], &made["skipped"]), (&2.into(), &serde_json::json!([ids[1]])));
+    for id in [&ids[0], &ids[2]] {
+        assert_eq!(replay(&bench, "new", "new.key", id, "sse"), {
+            let ran = bench.run(&["journal", "replay", "data", id, "--key-file", "key", "--format", "sse"]);
+            ran.stdout
+        });
+    }
+    bench.run(&["journal", "replay", "new", &ids[1], "--key-file", "new.key"]).expect(4);
+}
+
+#[test]
+fn one_execution_alone_and_beside_a_running_node() {
+    let bench = Bench::new();
+    let ids = three(&bench);
+    let node = bench.node(&[]);
+    let one =
+        bench.run(&["journal", "export", "data", "--key-file", "key", "--execution", &ids[2]]).expect(0);
+    assert!(one.stdout.contains(&ids[2]) && !one.stdout.contains(&ids[0]));
+    assert_eq!(
+        one.stdout.lines().count() as u64,
+        3 + one.stdout.matches("\"sequence\"").count() as u64 / 2 + 1
+    );
+    let absent =
+        ["journal", "export", "data", "--key-file", "key", "--execution", "none", "--output", "none.jsonl"];
+    assert_eq!(bench.run(&absent).expect(4).word(), "not_found");
+    let unknown = ids[0].replace(|c: char| c.is_ascii_digit(), "0");
+    let absent =
+        ["journal", "export", "data", "--key-file", "key", "--execution", &unknown, "--output", "none.jsonl"];
+    assert_eq!(bench.run(&absent).expect(4).word(), "not_found");
+    assert!(!bench.path("none.jsonl").exists());
+    node.kill();
+    // A reader that goes away is no crash.
+    let mut child = bench.command(&["journal", "export", "data", "--key-file", "key"]);
+    let mut child =
+        child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let code = child.wait().unwrap().code();
+    assert!(matches!(code, Some(0 | 1)), "{code:?}");
+    std::io::stderr().flush().unwrap();
+}
