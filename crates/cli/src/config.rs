@@ -3,6 +3,7 @@
 //! TOML; what is not known is refused by file, line and key. Must never repeat a value: an operator who pasted a
 //! secret into the wrong place must not find it in a log.
 
+mod models;
 mod store;
 
 use std::ops::Range;
@@ -28,6 +29,7 @@ const ACTIVE_EXECUTIONS_MAX: i64 = 100_000;
 const NAME_LENGTH_MAX: usize = 256;
 
 const UNSUPPORTED: &str = "unsupported or unsafe field";
+const TYPES: &str = "one of mock, openai-chat, openai-responses, anthropic-messages, ollama, fal-queue";
 
 /// What the node is made of.
 #[derive(Debug)]
@@ -246,7 +248,7 @@ fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Arc<dyn ModelPr
     let kind = table.iter().find(|(key, _)| key.get_ref().as_ref() == "type");
     let (kind_span, kind) = match kind {
         Some((key, value)) => (key.span(), value.get_ref().as_str().unwrap_or_default()),
-        None => return Err(Refused::new(entry.span(), "providers.type", "mock or openai-chat")),
+        None => return Err(Refused::new(entry.span(), "providers.type", TYPES)),
     };
     match kind {
         "mock" => {
@@ -257,7 +259,13 @@ fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Arc<dyn ModelPr
             let values = members(table, OPENAI_CHAT, "providers.")?;
             openai_chat(values).map_err(|(key, why)| at_member(entry, table, key, &why))
         }
-        _ => Err(Refused::new(kind_span, "providers.type", "mock or openai-chat")),
+        other => {
+            let Some(model) = models::Type::of(other) else {
+                return Err(Refused::new(kind_span, "providers.type", TYPES));
+            };
+            let values = members(table, model.members, "providers.")?;
+            model.provider(values).map_err(|(key, why)| at_member(entry, table, key, &why))
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rustls::crypto::ring;
 use rustls_platform_verifier::Verifier;
@@ -116,6 +116,42 @@ impl Client {
             .header(ACCEPT, HeaderValue::from_static(post.accept))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(post.body);
+        self.send(request, abort).await
+    }
+
+    /// As [`Client::post`], for a JSON document that stands at `endpoint`.
+    ///
+    /// # Errors
+    /// As [`Client::post`].
+    pub async fn get(
+        &self,
+        endpoint: &Endpoint,
+        headers: HeaderMap<HeaderValue>,
+        abort: &AbortSignal,
+    ) -> Result<Response, UpstreamError> {
+        let request = self.http.get(endpoint.url().clone()).headers(headers);
+        self.send(request.header(ACCEPT, HeaderValue::from_static("application/json")), abort).await
+    }
+
+    /// As [`Client::post`], for a PUT without a body.
+    ///
+    /// # Errors
+    /// As [`Client::post`].
+    pub async fn put(
+        &self,
+        endpoint: &Endpoint,
+        headers: HeaderMap<HeaderValue>,
+        abort: &AbortSignal,
+    ) -> Result<Response, UpstreamError> {
+        let request = self.http.put(endpoint.url().clone()).headers(headers);
+        self.send(request.header(CONTENT_LENGTH, HeaderValue::from_static("0")), abort).await
+    }
+
+    async fn send(
+        &self,
+        request: reqwest::RequestBuilder,
+        abort: &AbortSignal,
+    ) -> Result<Response, UpstreamError> {
         let answer = tokio::select! {
             biased;
             () = abort.cancelled() => return Err(UpstreamError::Aborted),

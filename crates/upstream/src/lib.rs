@@ -7,6 +7,8 @@ pub mod base_url;
 pub mod client;
 pub mod credential;
 pub mod error;
+mod lines;
+pub mod model;
 pub mod response;
 pub mod sse;
 #[cfg(any(test, feature = "testing"))]

@@ -6,10 +6,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_core::stream::BoxStream;
 use http::header::CONTENT_TYPE;
 use sealog_execution::AbortSignal;
 
-use crate::{EventStream, UpstreamError};
+use crate::lines::lines;
+use crate::sse::Pieces;
+use crate::{EventStream, ServerEvent, UpstreamError};
 
 /// Largest body that is read whole, in bytes.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -90,9 +93,27 @@ impl Response {
         if !self.has_content_type("text/event-stream") {
             return Err(UpstreamError::ContentType);
         }
+        Ok(EventStream::new(self.pieces()))
+    }
+
+    /// The body as lines of `media_type`.
+    ///
+    /// # Errors
+    /// `ContentType` unless it is that media type.
+    pub fn lines(
+        self,
+        media_type: &str,
+    ) -> Result<BoxStream<'static, Result<ServerEvent, UpstreamError>>, UpstreamError> {
+        if !self.has_content_type(media_type) {
+            return Err(UpstreamError::ContentType);
+        }
+        Ok(lines(self.pieces()))
+    }
+
+    fn pieces(self) -> Pieces {
         let pieces = futures_util::stream::try_unfold(self, |mut response| async move {
             Ok(response.chunk().await?.map(|piece| (piece, response)))
         });
-        Ok(EventStream::new(Box::pin(pieces)))
+        Box::pin(pieces)
     }
 }

@@ -133,8 +133,8 @@ fn values_of_another_kind_are_refused_without_being_repeated() {
     refused("providers = 1", 1, "providers", "list");
     refused("providers = []", 1, "providers", "at least one");
     refused("providers = [1]", 1, "providers", "table");
-    refused("[[providers]]\nid = 'x'", 1, "providers.type", "mock or openai-chat");
-    refused(&format!("[[providers]]\ntype = '{SECRET}'"), 2, "providers.type", "mock or openai-chat");
+    refused("[[providers]]\nid = 'x'", 1, "providers.type", "one of mock, openai-chat");
+    refused(&format!("[[providers]]\ntype = '{SECRET}'"), 2, "providers.type", "one of mock, openai-chat");
     refused("[[providers]]\ntype = 'mock'\nid = 3", 3, "providers.id", "text");
     refused("[[providers]]\ntype = 'mock'\nid = ''", 3, "providers.id", "1 to 256");
     refused("[[providers]]\ntype = 'mock'\nabilities = []", 3, "providers.abilities", "different names");
@@ -153,4 +153,46 @@ fn values_of_another_kind_are_refused_without_being_repeated() {
 fn what_is_not_toml_is_refused_by_its_line_alone() {
     refused(&format!("a = 1\nb = {SECRET}\n"), 2, "", "not valid TOML");
     refused("a = 1\na = 2\n", 2, "", "not valid TOML");
+}
+
+#[test]
+fn types_of_the_common_form_have_their_default_ids_and_rules() {
+    for (kind, id) in
+        [("openai-responses", "openai"), ("anthropic-messages", "anthropic"), ("ollama", "ollama")]
+    {
+        let least = format!("[[providers]]\ntype = '{kind}'\nmodel = 'm'\napi_key_env = 'SOME_KEY'\n");
+        assert_eq!(providers(&least), [id]);
+        let full = "id = 'x'\nabilities = ['a']\nbase_url = 'http://127.0.0.1:1'\nmax_tokens = 5\n\
+                    [providers.capabilities]\ninput_modalities = ['text', 'image']\n\
+                    output_modalities = ['text']\ntools = true";
+        assert_eq!(providers(&format!("{least}{full}")), ["x"]);
+        refused(&format!("{least}api_key = '{SECRET}'"), 5, "providers.api_key", UNSUPPORTED);
+        refused(&format!("{least}base_url = 'http://hunter2.example'"), 5, "providers.base_url", UNSUPPORTED);
+        refused(&format!("{least}max_tokens = 0"), 5, "providers.max_tokens", "at least 1");
+        refused(&format!("{least}max_tokens = 99999999999"), 5, "providers.max_tokens", "integer from 1");
+        let audio = "[providers.capabilities]\ninput_modalities = ['audio']";
+        refused(&format!("{least}{audio}"), 5, "providers.capabilities", "this type can take");
+        let keyless = format!("[[providers]]\ntype = '{kind}'\nmodel = 'm'\n");
+        if kind == "ollama" {
+            assert_eq!(providers(&keyless), ["ollama"]);
+        } else {
+            refused(&keyless, 1, "providers.api_key_env", "must be there");
+        }
+        refused(&format!("[[providers]]\ntype = '{kind}'"), 1, "providers.model", "must be there");
+    }
+    let two = "[[providers]]\ntype = 'openai-responses'\nmodel = 'm'\napi_key_env = 'K1'\n";
+    refused(&format!("{two}{two}"), 5, "providers.id", "already registered");
+}
+
+#[test]
+fn a_queue_has_abilities_and_no_tokens() {
+    let queue = "[[providers]]\ntype = 'fal-queue'\nmodel = 'a/b'\napi_key_env = 'SOME_KEY'\n";
+    let full = format!("{queue}abilities = ['image-generation']\n");
+    assert_eq!(providers(&full), ["fal"]);
+    let lists = "[providers.capabilities]\ninput_modalities = ['image']\noutput_modalities = ['video']";
+    assert_eq!(providers(&format!("{full}{lists}")), ["fal"]);
+    refused(queue, 1, "providers.abilities", "different names");
+    refused(&format!("{full}max_tokens = 5"), 6, "providers.max_tokens", UNSUPPORTED);
+    let tools = "[providers.capabilities]\ntools = true";
+    refused(&format!("{full}{tools}"), 7, "providers.capabilities.tools", UNSUPPORTED);
 }

@@ -38,6 +38,10 @@ const PLACES: &[(&str, Place)] = &[
     ("sealog-engine", floor(40)),
     ("sealog-providers-mock", floor(40)),
     ("sealog-providers-openai-chat", floor(40)),
+    ("sealog-providers-anthropic-messages", floor(40)),
+    ("sealog-providers-openai-responses", floor(40)),
+    ("sealog-providers-ollama", floor(40)),
+    ("sealog-providers-fal-queue", floor(40)),
     // A mezzanine: upstream turns transport faults into execution's typed failures, once for every provider.
     ("sealog-upstream", floor(35)),
     ("sealog-execution", floor(30)),

@@ -1,0 +1,12 @@
+//! The messages API of Anthropic, and of whoever speaks it: `POST <base>/v1/messages`, streamed.
+//!
+//! One attempt is one POST and one event stream. The adapter translates and checks; it never retries, routes or
+//! keeps a key, and nothing an upstream writes in an error reaches a failure's text.
+
+mod chunk;
+mod provider;
+mod request;
+mod translate;
+
+pub use provider::{AnthropicMessages, DEFAULT_ID};
+pub use request::{DEFAULT_MAX_TOKENS, EXTENSION};

@@ -1,0 +1,282 @@
+//! The provider against a scripted queue, over a real socket.
+
+use futures_util::StreamExt;
+use sealog_events::{ExecutionId, Phase, PortableCode};
+use sealog_execution::{AbortSignal, ExecutionRequest, ProviderEvent, conformance};
+use sealog_upstream::testing::{Script, ScriptedServer};
+use serde_json::{Value, json};
+
+use super::*;
+
+const MODEL: &str = "fal-ai/some/model";
+const POLLING: Polling =
+    Polling { interval: Duration::from_millis(1), count_max: 120, cancel: Duration::from_millis(300) };
+
+/// A queue: the first script answers the submission and must name its own addresses, which the server has only once it
+/// runs; relative ones are below the base.
+fn submitted() -> Script {
+    let body = json!({"request_id": "r", "cancel_url": "/r/cancel", "status_url": "/r/status", "response_url": "/r"});
+    json_answer(200, body)
+}
+
+fn json_answer(status: u16, body: Value) -> Script {
+    Script::new().respond(status, "application/json", &body.to_string())
+}
+
+fn status(name: &str) -> Script {
+    json_answer(200, json!({"status": name, "queue_position": 1}))
+}
+
+fn image() -> Script {
+    json_answer(200, json!({"images": [{"url": "https://h/1.png", "content_type": "image/png"}]}))
+}
+
+async fn queue(scripts: Vec<Script>) -> ScriptedServer {
+    ScriptedServer::start(scripts).await.unwrap()
+}
+
+/// No secret: what must be found in the header and nowhere else.
+const KEY_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/provider/canary.key");
+
+fn provider_of(server: &ScriptedServer, model: &str, timeouts: Timeouts, polling: Polling) -> FalQueue {
+    let url = server.url("");
+    let text = format!(
+        "model = '{model}'\nabilities = ['image-generation']\nbase_url = '{url}'\napi_key_file = '{KEY_FILE}'"
+    );
+    FalQueue::with_times(toml::from_str(&text).unwrap(), timeouts, polling).unwrap()
+}
+
+fn provider(server: &ScriptedServer) -> FalQueue {
+    provider_of(server, MODEL, Timeouts::default(), POLLING)
+}
+
+fn call(model: &str, abort: &AbortSignal) -> ModelCall {
+    let body = json!({"ability": "image-generation", "input": [{"type": "text", "text": "a cat"}]});
+    ModelCall {
+        execution_id: ExecutionId::from_random([7; 16]),
+        request: Arc::new(ExecutionRequest::parse(body.to_string().as_bytes()).unwrap().request),
+        model: model.to_owned(),
+        abort: abort.clone(),
+    }
+}
+
+type Outcome = (Vec<ProviderEvent>, Option<Failure>);
+
+async fn run(provider: &FalQueue) -> Outcome {
+    let mut stream = provider.execute(call(&provider.upstream.model.model, &AbortSignal::new()));
+    let (mut events, mut failure) = (Vec::new(), None);
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(event) => events.push(event),
+            Err(failed) => failure = Some(failed),
+        }
+    }
+    (events, failure)
+}
+
+fn asked(server: &ScriptedServer) -> Vec<String> {
+    server.requests().iter().map(|request| format!("{} {}", request.method, request.path)).collect()
+}
+
+#[track_caller]
+fn failed(outcome: &Outcome, code: PortableCode, retryable: bool, provider_code: Option<&str>) {
+    let failure = outcome.1.as_ref().expect("a failure");
+    assert_eq!((failure.code, failure.retryable()), (code, retryable), "{failure:?}");
+    assert_eq!(failure.provider_code.as_deref(), provider_code);
+    assert!(!format!("{failure} {failure:?}").contains("canary"));
+}
+
+const SUBMIT: &str = "POST /fal-ai/some/model";
+
+/// Statement 60.
+#[tokio::test]
+async fn a_task_is_submitted_watched_and_fetched() {
+    let server = queue(vec![
+        submitted(),
+        status("IN_QUEUE"),
+        status("IN_QUEUE"),
+        status("IN_PROGRESS"),
+        status("COMPLETED"),
+        image(),
+    ])
+    .await;
+    let (events, failure) = run(&provider(&server)).await;
+    assert_eq!(failure, None);
+    let phase = |phase| ProviderEvent::Progress { phase, progress: None };
+    assert_eq!(events[..2], [phase(Phase::Queued), phase(Phase::Processing)]);
+    let [_, _, ProviderEvent::Result { result, artifacts: Some(artifacts) }, ProviderEvent::Completed] =
+        &events[..]
+    else {
+        panic!("a result and the completion signal");
+    };
+    assert!(result.contains("images"));
+    assert_eq!((artifacts.len(), artifacts[0].media_type.as_deref()), (1, Some("image/png")));
+    let seen = asked(&server);
+    assert_eq!((seen[0].as_str(), seen[1].as_str(), seen[5].as_str()), (SUBMIT, "GET /r/status", "GET /r"));
+    let requests = server.requests();
+    assert!(requests.iter().all(|request| request.header("authorization") == Some("Key sk-canary")));
+    let body: Value = serde_json::from_slice(&requests[0].body).unwrap();
+    assert_eq!(body, json!({"prompt": "a cat"}));
+}
+
+#[tokio::test]
+async fn the_conformance_suite_passes() {
+    let once = [submitted(), status("IN_QUEUE"), status("COMPLETED"), image()];
+    let again = [submitted(), status("IN_QUEUE"), Script::new().stall(), json_answer(202, json!({}))];
+    let server = queue(once.into_iter().chain(again).collect()).await;
+    let report = conformance::run(Arc::new(provider(&server))).await;
+    assert!(report.passed, "{:?}", report.failed());
+    assert_eq!(report.provider, "fal");
+}
+
+/// Statement 62.
+#[tokio::test]
+async fn an_abort_cancels_the_task_once() {
+    let server =
+        queue(vec![submitted(), status("IN_QUEUE"), Script::new().stall(), json_answer(202, json!({}))])
+            .await;
+    let abort = AbortSignal::new();
+    let mut stream = provider(&server).execute(call(MODEL, &abort));
+    assert!(matches!(stream.next().await, Some(Ok(ProviderEvent::Progress { .. }))));
+    let (failure, ()) = tokio::join!(stream.next(), async {
+        server.requested(3).await;
+        abort.cancel();
+    });
+    assert_eq!(failure.unwrap().unwrap_err().code, PortableCode::Cancelled);
+    assert!(stream.next().await.is_none());
+    drop(stream);
+    assert_eq!(asked(&server)[3..], ["PUT /r/cancel"]);
+    assert_eq!(server.requests()[3].header("authorization"), Some("Key sk-canary"));
+}
+
+#[tokio::test]
+async fn a_cancel_that_stalls_is_bounded_and_the_failure_stays() {
+    let server = queue(vec![submitted(), json_answer(503, json!({})), Script::new().stall()]).await;
+    let outcome = run(&provider(&server)).await;
+    failed(&outcome, PortableCode::ProviderUnavailable, false, Some("503"));
+    assert_eq!(asked(&server)[2..], ["PUT /r/cancel"]);
+    server.abandoned(1).await;
+}
+
+#[tokio::test]
+async fn a_dropped_stream_cancels_the_task() {
+    let server = queue(vec![submitted(), status("IN_QUEUE"), json_answer(202, json!({}))]).await;
+    let mut stream = provider(&server).execute(call(MODEL, &AbortSignal::new()));
+    assert!(matches!(stream.next().await, Some(Ok(_))));
+    drop(stream);
+    server.requested(3).await;
+    assert_eq!(asked(&server)[2..], ["PUT /r/cancel"]);
+}
+
+#[tokio::test]
+async fn what_was_completed_is_not_cancelled() {
+    let server = queue(vec![submitted(), status("COMPLETED"), json_answer(503, json!({}))]).await;
+    failed(&run(&provider(&server)).await, PortableCode::ProviderUnavailable, false, Some("503"));
+    let error = json!({"status": "COMPLETED", "error": "canary", "error_type": "timeout"});
+    let other = queue(vec![submitted(), json_answer(200, error)]).await;
+    failed(&run(&provider(&other)).await, PortableCode::ProviderUnavailable, false, Some("timeout"));
+    for server in [server, other] {
+        assert!(asked(&server).iter().all(|line| !line.starts_with("PUT")));
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_never_ends_is_given_up() {
+    let mut scripts = vec![submitted(), status("IN_PROGRESS"), status("IN_PROGRESS")];
+    scripts.push(json_answer(202, json!({})));
+    let server = queue(scripts).await;
+    let polling = Polling { count_max: 2, ..POLLING };
+    let outcome = run(&provider_of(&server, MODEL, Timeouts::default(), polling)).await;
+    failed(&outcome, PortableCode::DeadlineExceeded, false, None);
+    assert_eq!(asked(&server)[3..], ["PUT /r/cancel"]);
+    assert_eq!(POLLING.wait(0) * 16, POLLING.wait(119));
+}
+
+#[tokio::test]
+async fn a_refused_submission_keeps_its_class_and_a_lost_one_is_never_retried() {
+    use PortableCode::{ProviderProtocolError, ProviderUnavailable, RateLimited};
+    let short = Timeouts { head: Duration::from_millis(200), ..Timeouts::default() };
+    let named = |name: &str| json!({"cancel_url": "/c", "status_url": "/s", name: "https://evil.example/x"});
+    let huge = "x".repeat(4 * 1024 * 1024 + 1);
+    for (script, code, retryable, provider_code) in [
+        (json_answer(429, json!({"canary": 1})), RateLimited, true, Some("429")),
+        (json_answer(503, json!({"canary": 1})), ProviderUnavailable, true, Some("503")),
+        (json_answer(422, json!({"canary": 1})), ProviderUnavailable, false, Some("422")),
+        (Script::new(), ProviderUnavailable, false, None),
+        (Script::new().reset(), ProviderUnavailable, false, None),
+        (Script::new().send("HTTP/1.1 200 OK\r\ncont").stall(), ProviderUnavailable, false, None),
+        (Script::new().respond(200, "text/html", "canary"), ProviderProtocolError, false, None),
+        (Script::new().respond(200, "application/json", "{"), ProviderProtocolError, false, None),
+        (Script::new().respond(200, "application/json", &huge), ProviderProtocolError, false, None),
+        (json_answer(200, json!({})), ProviderProtocolError, false, None),
+        (json_answer(200, named("cancel_url")), ProviderProtocolError, false, None),
+    ] {
+        let server = queue(vec![script]).await;
+        let outcome = run(&provider_of(&server, MODEL, short, POLLING)).await;
+        failed(&outcome, code, retryable, provider_code);
+        assert_eq!((asked(&server), server.connections()), (vec![SUBMIT.to_owned()], 1));
+    }
+}
+
+#[tokio::test]
+async fn an_unsafe_address_beside_a_safe_cancel_gives_the_task_up() {
+    for name in ["status_url", "response_url"] {
+        let mut body = json!({"cancel_url": "/r/cancel", "status_url": "/s", "response_url": "/r"});
+        body[name] = "https://evil.example/x".into();
+        let server = queue(vec![json_answer(200, body), json_answer(202, json!({}))]).await;
+        failed(&run(&provider(&server)).await, PortableCode::ProviderProtocolError, false, None);
+        assert_eq!(asked(&server), [SUBMIT, "PUT /r/cancel"]);
+    }
+}
+
+/// Statement 64.
+#[tokio::test]
+async fn redirects_are_never_followed() {
+    let elsewhere = queue(vec![image()]).await;
+    let location = format!("location: {}", elsewhere.url("/r"));
+    let redirect = || Script::new().head(307, &[&location, "content-length: 0"]);
+    for scripts in [
+        vec![redirect()],
+        vec![submitted(), redirect(), redirect()],
+        vec![submitted(), status("COMPLETED"), redirect()],
+    ] {
+        let server = queue(scripts).await;
+        failed(&run(&provider(&server)).await, PortableCode::ProviderUnavailable, false, Some("307"));
+    }
+    assert_eq!(elsewhere.connections(), 0);
+}
+
+#[tokio::test]
+async fn answers_while_watching_that_are_none_give_the_task_up() {
+    use PortableCode::{ProviderProtocolError, ProviderUnavailable};
+    let short = Timeouts { idle: Duration::from_millis(200), ..Timeouts::default() };
+    let half = Script::new().head(200, &["content-type: application/json", "content-length: 100"]).send("{");
+    for (script, code) in [
+        (status("canary"), ProviderProtocolError),
+        (Script::new().respond(200, "application/json", "[1]"), ProviderProtocolError),
+        (Script::new().respond(200, "text/plain", "{}"), ProviderProtocolError),
+        (half.clone(), ProviderUnavailable),
+        (half.clone().reset(), ProviderUnavailable),
+        (half.stall(), ProviderUnavailable),
+        (Script::new(), ProviderUnavailable),
+    ] {
+        let server = queue(vec![submitted(), script, json_answer(202, json!({}))]).await;
+        failed(&run(&provider_of(&server, MODEL, short, POLLING)).await, code, false, None);
+        assert_eq!(asked(&server)[2..], ["PUT /r/cancel"]);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_leaves_the_origin_is_invalid_and_nothing_is_sent() {
+    let server = queue(vec![submitted()]).await;
+    for model in ["https://evil.example/x", "../x", "a?b", "a#b", "a//b", "/", "u@h"] {
+        let provider = provider_of(&server, model, Timeouts::default(), POLLING);
+        failed(&run(&provider).await, PortableCode::InvalidRequest, false, None);
+    }
+    let provider = provider(&server);
+    let other = provider.execute(call("other", &AbortSignal::new())).next().await.unwrap().unwrap_err();
+    assert_eq!(other.code, PortableCode::CapabilityUnavailable);
+    drop(provider.execute(call(MODEL, &AbortSignal::new())));
+    assert_eq!(server.connections(), 0);
+    assert!(!format!("{provider:?}").contains("sk-canary"));
+}

@@ -1,0 +1,118 @@
+//! The provider against a scripted upstream, over a real socket.
+
+use std::io::Write;
+
+use futures_util::StreamExt;
+use sealog_events::{ExecutionId, PortableCode};
+use sealog_execution::{AbortSignal, ExecutionRequest, ProviderEvent, conformance};
+use sealog_upstream::testing::odd_cases::{self, Answer};
+use sealog_upstream::testing::{Script, ScriptedServer};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn answer() -> Answer {
+    let event = |name: &'static str, mut data: Value| {
+        data["type"] = name.into();
+        (Some(name), data.to_string())
+    };
+    let delta = |text: &str| event("response.output_text.delta", json!({"output_index": 0, "delta": text}));
+    let usage = json!({"usage": {"input_tokens": 5, "output_tokens": 2}});
+    Answer {
+        framing: Framing::ServerSentEvents,
+        pieces: vec![
+            event("response.created", json!({"response": {"status": "in_progress"}})),
+            delta("h\u{e9}l"),
+            delta("lo \u{1f600}"),
+            event("response.completed", json!({ "response": usage })),
+        ],
+        first_output: 2,
+    }
+}
+
+fn request() -> ExecutionRequest {
+    let body = json!({"ability": "text-generation", "input": [{"type": "text", "text": "hi"}]});
+    ExecutionRequest::parse(body.to_string().as_bytes()).unwrap().request
+}
+
+fn call(model: &str) -> ModelCall {
+    ModelCall {
+        execution_id: ExecutionId::from_random([7; 16]),
+        request: Arc::new(request()),
+        model: model.to_owned(),
+        abort: AbortSignal::new(),
+    }
+}
+
+fn key_file(content: &[u8]) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(content).unwrap();
+    file
+}
+
+fn provider(server: &ScriptedServer, key: &tempfile::NamedTempFile, timeouts: Timeouts) -> OpenAiResponses {
+    let (url, key) = (server.url("/v1"), key.path().display());
+    let text = format!("model = 'm-1'\nbase_url = '{url}'\napi_key_file = '{key}'");
+    OpenAiResponses::with_timeouts(toml::from_str(&text).unwrap(), timeouts).unwrap()
+}
+
+#[tokio::test]
+async fn every_odd_case_ends_as_it_must() {
+    let key = key_file(b"sk-canary");
+    let make = |server: &ScriptedServer, timeouts| -> Arc<dyn ModelProvider> {
+        Arc::new(provider(server, &key, timeouts))
+    };
+    let wrong = odd_cases::run(&make, request(), &answer()).await.unwrap();
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_conformance_suite_passes() {
+    let scripts = vec![answer().head().send(answer().whole()), answer().begun().stall()];
+    let server = ScriptedServer::start(scripts).await.unwrap();
+    let key = key_file(b"sk-1");
+    let provider = provider(&server, &key, Timeouts::default());
+    let report = conformance::run(Arc::new(provider)).await;
+    assert!(report.passed, "{:?}", report.failed());
+    assert_eq!(report.provider, "openai");
+    server.abandoned(1).await;
+}
+
+#[tokio::test]
+async fn a_request_arrives_as_the_protocol_wants_it() {
+    let server = ScriptedServer::start(vec![answer().head().send(answer().whole())]).await.unwrap();
+    let key = key_file(b"sk-canary\n");
+    let provider = provider(&server, &key, Timeouts::default());
+    let events: Vec<_> = provider.execute(call("m-1")).map(|item| item.unwrap()).collect().await;
+    assert!(matches!(events[..], [.., ProviderEvent::Usage(_), ProviderEvent::Completed]));
+    let sent = &server.requests()[0];
+    assert_eq!((sent.method.as_str(), sent.path.as_str()), ("POST", "/v1/responses"));
+    assert_eq!(sent.header("authorization"), Some("Bearer sk-canary"));
+    assert_eq!(sent.header("accept"), Some("text/event-stream"));
+    let body: Value = serde_json::from_slice(&sent.body).unwrap();
+    assert_eq!((&body["model"], &body["stream"]), (&json!("m-1"), &json!(true)));
+    assert_eq!(body["store"], json!(false), "statement 58");
+    let shown = format!("{provider:?} {:?}", provider.manifest());
+    assert!(!shown.contains("sk-canary") && !shown.contains(&key.path().display().to_string()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_refused_before_key_and_connection() {
+    let server = ScriptedServer::start(vec![Script::new()]).await.unwrap();
+    // No key can be read: had it been read first, the failure would be another one.
+    let provider = provider(&server, &key_file(b""), Timeouts::default());
+    for (model, code) in
+        [("m-2", PortableCode::CapabilityUnavailable), ("m-1", PortableCode::ProviderUnavailable)]
+    {
+        let failure = provider.execute(call(model)).next().await.unwrap().unwrap_err();
+        assert_eq!((failure.code, failure.retryable()), (code, false));
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+#[test]
+fn the_least_configuration_names_a_model_and_a_key() {
+    let made = |toml: &str| OpenAiResponses::new(toml::from_str(toml).unwrap());
+    assert_eq!(made("model = 'm'\napi_key_env = 'KEY'").unwrap().id(), "openai");
+    assert_eq!(made("model = 'm'").unwrap_err(), ConfigError::NoKey);
+}
