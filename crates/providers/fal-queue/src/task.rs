@@ -32,7 +32,7 @@ struct Run {
 
 enum Stage {
     Submit,
-    Watch { task: Task, asked: u32, shown: Option<Phase> },
+    Watch { task: Box<Task>, asked: u32, shown: Option<Phase> },
     Completed,
     Over,
 }
@@ -84,7 +84,7 @@ impl Run {
         }
     }
 
-    async fn submit(&self) -> Result<Task, Failure> {
+    async fn submit(&self) -> Result<Box<Task>, Failure> {
         let Upstream { model, client, submit, .. } = &*self.upstream;
         let abort = &self.call.abort;
         model.supports(&self.call.model, &self.call.request)?;
@@ -116,7 +116,7 @@ impl Run {
         let places = cancel.is_some().then(|| (place(status_url), place(response_url)));
         let places =
             places.and_then(|(status, response)| Some(Places { status: status?, response: response? }));
-        Ok(Task { upstream: Arc::clone(&self.upstream), headers, cancel, places })
+        Ok(Box::new(Task { upstream: Arc::clone(&self.upstream), headers, cancel, places }))
     }
 
     /// Asks once. What to tell, and the phase the task is in, none once it is completed.

@@ -57,6 +57,11 @@ impl Answer {
         self.text(self.pieces.len(), "\n")
     }
 
+    /// What [`Answer::begun`] leaves out.
+    fn rest(&self) -> String {
+        (self.first_output..self.pieces.len()).map(|at| self.piece(at, "\n")).collect()
+    }
+
     /// A script of the head of an answer.
     pub fn head(&self) -> Script {
         Script::new().head(200, &[&format!("content-type: {}", self.framing.media_type())])
@@ -266,7 +271,7 @@ impl Suite<'_> {
         }
         // Late, but within the time: a head and a piece that wait for each other's reader.
         let gate = Gate::new();
-        let rest = self.answer.whole().split_off(self.answer.text(self.answer.first_output, "\n").len());
+        let rest = self.answer.rest();
         let server = ScriptedServer::start(vec![self.answer.begun().wait(&gate).send(rest)]).await?;
         let mut stream = self.start(&server, Timeouts::default(), &AbortSignal::new());
         let (mut events, mut failure) = (Vec::new(), None);
@@ -298,7 +303,9 @@ impl Suite<'_> {
             Framing::ServerSentEvents => b"data: ",
             Framing::JsonLines => b"",
         };
-        let framed = |data: &[u8]| [prefix, data, b"\n\n"].concat();
+        // The rest of the answer follows: passing over what cannot be read must not lead to a completion.
+        let rest = self.answer.rest();
+        let framed = |data: &[u8]| [prefix, data, b"\n\n", rest.as_bytes()].concat();
         let html = format!("<p>{CANARY}</p>");
         for (case, script) in [
             ("a huge event", self.answer.begun().send(huge)),
@@ -392,3 +399,6 @@ impl Suite<'_> {
 fn delta(event: &ProviderEvent) -> Option<&str> {
     if let ProviderEvent::OutputDelta { delta, .. } = event { Some(delta) } else { None }
 }
+
+#[cfg(test)]
+mod tests;

@@ -280,3 +280,22 @@ async fn a_model_that_leaves_the_origin_is_invalid_and_nothing_is_sent() {
     assert_eq!(server.connections(), 0);
     assert!(!format!("{provider:?}").contains("sk-canary"));
 }
+
+#[tokio::test]
+async fn an_answer_in_other_pieces_is_the_same_answer() {
+    let body = "{\r\n\"url\":\"https://h/\u{e9}\u{1f600}.png\",\r\"n\":1}\r\n";
+    let head = || Script::new().head(200, &["content-type: application/json; charset=utf-8"]);
+    let bytewise = body.bytes().fold(head(), |script, byte| script.send([byte]));
+    for script in [head().send(body), bytewise] {
+        let server = queue(vec![submitted(), status("COMPLETED"), script]).await;
+        let (events, failure) = run(&provider(&server)).await;
+        assert_eq!(failure, None);
+        let [ProviderEvent::Result { result, artifacts: Some(artifacts) }, ProviderEvent::Completed] =
+            &events[..]
+        else {
+            panic!("a result and the completion signal");
+        };
+        assert_eq!((result.as_str(), artifacts.len()), (body, 1));
+        assert_eq!(artifacts[0].uri, "https://h/\u{e9}\u{1f600}.png");
+    }
+}

@@ -3,6 +3,8 @@
 use futures_util::StreamExt;
 use sealog_events::{ExecutionId, PortableCode};
 use sealog_execution::{ExecutionRequest, Modality, conformance};
+use sealog_upstream::model::Framing;
+use sealog_upstream::testing::odd_cases::{self, Answer};
 use sealog_upstream::testing::{Gate, Script, ScriptedServer};
 use serde_json::{Value, json};
 
@@ -263,4 +265,28 @@ async fn a_whole_answer_cut_at_every_byte_never_completes() {
         assert!(!outcome.0.contains(&ProviderEvent::Completed), "cut {cut}");
     }
     assert_eq!(server.requests().len(), whole.len());
+}
+
+#[tokio::test]
+async fn every_odd_case_ends_as_it_must() {
+    let words =
+        |text: &str| (None, json!({"choices": [{"index": 0, "delta": {"content": text}}]}).to_string());
+    let answer = Answer {
+        framing: Framing::ServerSentEvents,
+        pieces: vec![
+            words("h\u{e9}l"),
+            words("lo \u{1f600}"),
+            (None, TEXT[2].to_owned()),
+            (None, USAGE.to_owned()),
+            (None, "[DONE]".to_owned()),
+        ],
+        first_output: 1,
+    };
+    let make = |server: &ScriptedServer, timeouts| -> Arc<dyn ModelProvider> {
+        let toml = format!("model = 'm-1'\nbase_url = '{}'", server.url("/v1"));
+        Arc::new(OpenAiChat::with_timeouts(toml::from_str(&toml).unwrap(), timeouts).unwrap())
+    };
+    let request = ExecutionRequest::parse(text().to_string().as_bytes()).unwrap().request;
+    let wrong = odd_cases::run(&make, request, &answer).await.unwrap();
+    assert_eq!(wrong, Vec::<String>::new());
 }
