@@ -314,7 +314,7 @@ pub fn damaged(audit: &Audit, findings: &[Finding], dir: &Path) -> Failure {
             (format!("{what} ({place}, row {row})"), Some(Box::new((*place, *row))))
         }
         (None, Some(finding)) => {
-            let Finding { segment, offset, sequence, what } = finding;
+            let Finding { segment, offset, sequence, what, stream: _ } = finding;
             let what = what.words();
             (format!("{what} (segment {segment}, offset {offset}, sequence {sequence})"), None)
         }

@@ -17,6 +17,7 @@ pub struct Finding {
     pub segment: u64,
     pub offset: u64,
     pub sequence: u64,
+    pub stream: Option<StreamId>,
     pub what: What,
 }
 
@@ -55,7 +56,7 @@ impl What {
         }
     }
 
-    /// Whether a gap in the journal alone brings it about.
+    /// Whether a gap in the journal alone brings it about, or a part that compaction took.
     fn follows_from_a_gap(self) -> bool {
         match self {
             What::EventWithoutCreation | What::ResultWithoutCreation | What::MissingEvents => true,
@@ -133,8 +134,8 @@ impl Survey {
     }
 
     fn find(&mut self, frame: &FrameView, record: &Record, what: What) {
-        let Record { sequence, .. } = *record;
-        self.findings.push(Finding { segment: frame.segment, offset: frame.offset, sequence, what });
+        let Record { sequence, stream, .. } = *record;
+        self.findings.push(Finding { segment: frame.segment, offset: frame.offset, sequence, stream, what });
     }
 
     fn journal_record(&mut self, frame: &FrameView, record: &Record) {
@@ -144,6 +145,10 @@ impl Survey {
         match Forget::ids(&record.body) {
             Ok(ids) => {
                 for id in ids {
+                    // Compaction may have taken a part of it already.
+                    self.findings.retain(|finding| {
+                        finding.stream != Some(StreamId(id)) || !finding.what.follows_from_a_gap()
+                    });
                     self.orphans.remove(&StreamId(id));
                     if self.executions.remove(&StreamId(id)).is_some() {
                         self.forgotten += 1;

@@ -151,7 +151,7 @@ fn start(
     rebuild: Rebuild,
     wait: impl Fn(&Journal, Ticket) -> Result<(), JournalError>,
 ) -> Result<(JournalStore, Opened), OpenError> {
-    if let Some(sequence) = rebuild.unknown {
+    if let Some(sequence) = rebuild.unknown() {
         return Err(OpenError::UnknownRecord { sequence });
     }
     let mut found = rebuild.executions;
@@ -243,6 +243,9 @@ struct Rebuild {
     fence: Fence,
     /// The first record that could not be interpreted.
     unknown: Option<u64>,
+    /// Executions whose creation is not there, with their first record: compaction has taken a part of what a record
+    /// further on forgets, or the journal is not one of ours.
+    headless: HashMap<ExecutionId, u64>,
 }
 
 impl Replay for Rebuild {
@@ -256,13 +259,20 @@ impl Replay for Rebuild {
 }
 
 impl Rebuild {
+    /// The first record that makes no sense, once all were taken.
+    fn unknown(&self) -> Option<u64> {
+        self.headless.values().copied().chain(self.unknown).min()
+    }
+
     /// A record of the journal's own.
     fn own(&mut self, record: &JournalRecord) -> Option<()> {
         self.fence.take(record.kind, &record.body);
         match record.kind {
             KIND_FORGET => {
                 for id in Forget::ids(&record.body).ok()? {
-                    self.executions.remove(&ExecutionId::from_bytes(id));
+                    let id = ExecutionId::from_bytes(id);
+                    self.executions.remove(&id);
+                    self.headless.remove(&id);
                 }
             }
             KIND_RESTORED => self.executions.values_mut().for_each(Found::restored),
@@ -292,7 +302,10 @@ impl Rebuild {
             self.executions.insert(id, found);
             return Some(());
         }
-        let found = self.executions.get_mut(&id)?;
+        let Some(found) = self.executions.get_mut(&id) else {
+            self.headless.entry(id).or_insert(record.sequence);
+            return Some(());
+        };
         if !kind.is_event() {
             return Some(());
         }

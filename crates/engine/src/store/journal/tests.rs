@@ -1,5 +1,6 @@
 //! The journal store on the simulated disk: the contract, reopening, crashes, faults.
 
+mod compaction;
 mod crash;
 mod engine;
 mod reopen;
