@@ -158,3 +158,18 @@ fn what_was_forgotten_is_not_shown() {
     assert!(journal.survey.executions.is_empty());
     assert_eq!(journal.survey.forgotten, 1);
 }
+
+/// Compaction may have taken a part of an execution that a later record forgets.
+#[test]
+fn a_part_of_what_is_forgotten_is_no_finding() {
+    let mut journal = Journal::new();
+    journal.survey.executions.clear();
+    journal.event(EventBody::Accepted);
+    assert_eq!(journal.survey.findings.len(), 1);
+    assert_eq!(journal.survey.findings[0].what, What::EventWithoutCreation);
+    journal.add(KIND_FORGET, 0, Forget { streams: vec![[6; 16]] }.encode().unwrap());
+    assert_eq!(journal.survey.findings.len(), 1, "another one");
+    journal.add(KIND_FORGET, 0, Forget { streams: vec![ID] }.encode().unwrap());
+    assert_eq!(journal.survey.findings, []);
+    assert!(journal.survey.orphans.is_empty());
+}
