@@ -220,3 +220,39 @@ fn beside_a_running_node_only_looking_is_possible() {
     rekey(&bench, &["rotate", "--key-file", "key"]).expect(0);
     opens(&bench, &KEY, 0);
 }
+
+/// The four steps of the manual: afterwards the old keyring and the revoked key open nothing that is there.
+#[test]
+fn revoking_takes_four_steps() {
+    let bench = Bench::new();
+    let id = bench.finished();
+    rekey(&bench, &[&["add-slot", "spare", "--new-key-file", "spare"], &KEY[..]].concat()).expect(0);
+    rekey(&bench, &["export-keyring", "stolen", "--key-file", "spare"]).expect(0);
+    rekey(&bench, &[&["remove-slot", "spare"], &KEY[..]].concat()).expect(0);
+    rekey(&bench, &[&["rotate"], &KEY[..]].concat()).expect(0);
+    let stolen = ["import-keyring", "stolen", "--replace", "--key-file", "spare"];
+    bench.run(&["journal", "compact", "data", "--key-file", "key"]).expect(0);
+    let roots = |bench: &Bench| -> Vec<(String, u64)> {
+        let list = rekey(bench, &["list", "--json", "--key-file", "key"]).expect(0).json();
+        let root = |root: &serde_json::Value| {
+            (root["state"].as_str().unwrap().to_owned(), root["segments"].as_u64().unwrap())
+        };
+        list["root_keys"].as_array().unwrap().iter().map(root).collect()
+    };
+    let found = roots(&bench);
+    assert_eq!(
+        (found[0].0.as_str(), found[0].1),
+        ("retired", 0),
+        "no segment is under the old key: {found:?}"
+    );
+    assert!(found[1].1 > 0);
+    // The next change drops it, once the head names it no more.
+    bench.run(&["run", "more", "--data-dir", "data", "--key-file", "key"]).expect(0);
+    rekey(&bench, &[&["add-slot", "other", "--new-key-file", "other"], &KEY[..]].concat()).expect(0);
+    assert_eq!(roots(&bench).len(), 1);
+    bench.run(&["journal", "replay", "data", &id, "--key-file", "key"]).expect(0);
+    bench.run(&["journal", "verify", "data", "--key-file", "key"]).expect(0);
+    // Whoever has the old keyring and the revoked key.
+    rekey(&bench, &stolen).expect(0);
+    bench.run(&["journal", "replay", "data", &id, "--key-file", "spare"]).expect(13);
+}

@@ -229,3 +229,26 @@ fn one_execution_alone_and_beside_a_running_node() {
     assert!(matches!(code, Some(0 | 1)), "{code:?}");
     std::io::stderr().flush().unwrap();
 }
+
+/// Folded or not, an execution has the same lines.
+#[test]
+fn a_compacted_journal_exports_the_same_lines() {
+    let bench = Bench::new();
+    let ids = three(&bench);
+    bench.run(&EXPORT).expect(0);
+    bench.run(&["journal", "compact", "data", "--key-file", "key"]).expect(0);
+    let after = bench.run(&EXPORT[..5]).expect(0).stdout;
+    let before = String::from_utf8(bench.read("out.jsonl")).unwrap();
+    for id in &ids {
+        let of = |text: &str| -> Vec<String> {
+            text.lines().filter(|line| line.contains(id.as_str())).map(ToOwned::to_owned).collect()
+        };
+        assert!(of(&before).len() > 5);
+        assert_eq!(of(&before), of(&after), "{id}");
+    }
+    bench.write("out.jsonl", after.as_bytes(), 0o600);
+    bench.run(&IMPORT).expect(0);
+    for id in &ids {
+        assert_eq!(replay(&bench, "new", "new.key", id, "sse"), replay(&bench, "data", "key", id, "sse"));
+    }
+}
