@@ -13,8 +13,6 @@ use std::sync::Arc;
 use sealog_disk::real::read_file;
 use sealog_execution::{ModelProvider, Registry};
 use sealog_providers_mock::MockProvider;
-use sealog_providers_openai_chat::{ConfigError, OpenAiChat, OpenAiChatConfig};
-use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
@@ -141,21 +139,6 @@ type Members = &'static [(&'static str, Kind)];
 const MOCK: Members =
     &[("type", Kind::Text), ("id", Kind::Text), ("model", Kind::Text), ("abilities", Kind::Texts)];
 
-const OPENAI_CHAT: Members = &[
-    ("type", Kind::Text),
-    ("id", Kind::Text),
-    ("model", Kind::Text),
-    ("abilities", Kind::Texts),
-    ("base_url", Kind::Text),
-    ("api_key_env", Kind::Text),
-    ("api_key_file", Kind::Text),
-    ("max_tokens", Kind::Integer),
-    ("capabilities", Kind::Table(CAPABILITIES)),
-];
-
-const CAPABILITIES: Members =
-    &[("input_modalities", Kind::Texts), ("output_modalities", Kind::Texts), ("tools", Kind::Boolean)];
-
 fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
     // The parser's own message shows the line that it did not like.
     let document = DeTable::parse(text).map_err(|error| Refused {
@@ -255,10 +238,6 @@ fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Arc<dyn ModelPr
             let values = members(table, MOCK, "providers.")?;
             mock(&values).map_err(|(key, why)| at_member(entry, table, key, why))
         }
-        "openai-chat" => {
-            let values = members(table, OPENAI_CHAT, "providers.")?;
-            openai_chat(values).map_err(|(key, why)| at_member(entry, table, key, &why))
-        }
         other => {
             let Some(model) = models::Type::of(other) else {
                 return Err(Refused::new(kind_span, "providers.type", TYPES));
@@ -344,52 +323,6 @@ fn mock(values: &Table) -> Made<'static, &'static str> {
 
 fn is_name(text: &str) -> bool {
     (1..=NAME_LENGTH_MAX).contains(&text.chars().count())
-}
-
-fn openai_chat(mut values: Table) -> Made<'static, String> {
-    values.remove("type");
-    for required in ["model", "base_url"] {
-        if !values.contains_key(required) {
-            return Err((required, "must be there".to_owned()));
-        }
-    }
-    // Every kind was checked; what is left is a number out of its type's range.
-    let config = OpenAiChatConfig::deserialize(Value::Table(values))
-        .map_err(|_| ("max_tokens", "an integer from 1 on".to_owned()))?;
-    match OpenAiChat::new(config) {
-        Ok(provider) => Ok(Arc::new(provider)),
-        Err(error) => Err((member_of(&error), words_of(&error))),
-    }
-}
-
-fn member_of(error: &ConfigError) -> &'static str {
-    match error {
-        ConfigError::Id => "id",
-        ConfigError::Model => "model",
-        ConfigError::Abilities => "abilities",
-        ConfigError::BaseUrl(_) | ConfigError::Client(_) => "base_url",
-        ConfigError::ApiKeyEnv | ConfigError::TwoKeys => "api_key_env",
-        ConfigError::ApiKeyFile => "api_key_file",
-        ConfigError::MaxTokens => "max_tokens",
-        ConfigError::InputModalities | ConfigError::OutputModalities => "capabilities",
-    }
-}
-
-fn words_of(error: &ConfigError) -> String {
-    match error {
-        // Where a secret would travel in the clear or to somebody else.
-        ConfigError::BaseUrl(_) => format!("{UNSUPPORTED}: {error}"),
-        ConfigError::Id
-        | ConfigError::Model
-        | ConfigError::Abilities
-        | ConfigError::ApiKeyEnv
-        | ConfigError::ApiKeyFile
-        | ConfigError::TwoKeys
-        | ConfigError::MaxTokens
-        | ConfigError::InputModalities
-        | ConfigError::OutputModalities
-        | ConfigError::Client(_) => error.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use sealog_events::{ExecutionId, PortableCode};
 use sealog_execution::{AbortSignal, ExecutionRequest, ModelCall, ModelProvider, ProviderEvent, conformance};
-use sealog_providers_openai_chat::{OpenAiChat, OpenAiChatConfig};
+use sealog_providers_openai_chat::OpenAiChat;
 use serde_json::{Value, json};
 
 /// The most tokens of any answer here.
@@ -48,7 +48,7 @@ impl LocalModel {
         let mut entry = self.configuration["providers"][0].as_table().unwrap().clone();
         assert_eq!(entry.remove("type"), Some("openai-chat".into()));
         assert!(entry.insert("max_tokens".to_owned(), TOKENS_MAX.into()).is_some());
-        OpenAiChat::new(entry.try_into::<OpenAiChatConfig>().unwrap()).unwrap()
+        OpenAiChat::new(entry.try_into().unwrap()).unwrap()
     }
 }
 

@@ -6,12 +6,28 @@ use sealog_execution::ModelProvider;
 use sealog_providers_anthropic_messages::AnthropicMessages;
 use sealog_providers_fal_queue::FalQueue;
 use sealog_providers_ollama::Ollama;
+use sealog_providers_openai_chat::OpenAiChat;
 use sealog_providers_openai_responses::OpenAiResponses;
 use sealog_upstream::model::{ConfigError, ModelConfig};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{Kind, Made, Members, OPENAI_CHAT, UNSUPPORTED};
+use super::{Kind, Made, Members, UNSUPPORTED};
+
+const TEXT: Members = &[
+    ("type", Kind::Text),
+    ("id", Kind::Text),
+    ("model", Kind::Text),
+    ("abilities", Kind::Texts),
+    ("base_url", Kind::Text),
+    ("api_key_env", Kind::Text),
+    ("api_key_file", Kind::Text),
+    ("max_tokens", Kind::Integer),
+    ("capabilities", Kind::Table(CAPABILITIES)),
+];
+
+const CAPABILITIES: Members =
+    &[("input_modalities", Kind::Texts), ("output_modalities", Kind::Texts), ("tools", Kind::Boolean)];
 
 /// Media models have no tools and no tokens.
 const MEDIA: Members = &[
@@ -33,17 +49,18 @@ pub(super) struct Type {
 }
 
 const TYPES: &[Type] = &[
+    Type { name: "openai-chat", members: TEXT, build: |config| Ok(Arc::new(OpenAiChat::new(config)?)) },
     Type {
         name: "openai-responses",
-        members: OPENAI_CHAT,
+        members: TEXT,
         build: |config| Ok(Arc::new(OpenAiResponses::new(config)?)),
     },
     Type {
         name: "anthropic-messages",
-        members: OPENAI_CHAT,
+        members: TEXT,
         build: |config| Ok(Arc::new(AnthropicMessages::new(config)?)),
     },
-    Type { name: "ollama", members: OPENAI_CHAT, build: |config| Ok(Arc::new(Ollama::new(config)?)) },
+    Type { name: "ollama", members: TEXT, build: |config| Ok(Arc::new(Ollama::new(config)?)) },
     Type { name: "fal-queue", members: MEDIA, build: |config| Ok(Arc::new(FalQueue::new(config)?)) },
 ];
 

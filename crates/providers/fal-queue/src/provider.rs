@@ -15,7 +15,7 @@ pub const DEFAULT_ID: &str = "fal";
 pub(crate) const RULES: Rules = Rules {
     default_id: DEFAULT_ID,
     default_ability: None,
-    default_base_url: "https://queue.fal.run",
+    default_base_url: Some("https://queue.fal.run"),
     key_required: true,
     text_model: false,
     input_modalities: &[Modality::Text, Modality::Json, Modality::Image],

@@ -16,7 +16,7 @@ pub const DEFAULT_ID: &str = "ollama";
 pub(crate) const RULES: Rules = Rules {
     default_id: DEFAULT_ID,
     default_ability: Some("text-generation"),
-    default_base_url: "http://127.0.0.1:11434",
+    default_base_url: Some("http://127.0.0.1:11434"),
     key_required: false,
     text_model: true,
     input_modalities: &[Modality::Text, Modality::Json, Modality::Image],

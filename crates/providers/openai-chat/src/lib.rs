@@ -4,11 +4,9 @@
 //! keeps a key, and nothing an upstream writes in an error reaches a failure's text.
 
 mod chunk;
-mod config;
 mod provider;
 mod request;
 mod translate;
 
-pub use config::{Capabilities, ConfigError, DEFAULT_ABILITY, DEFAULT_ID, OpenAiChatConfig};
-pub use provider::OpenAiChat;
+pub use provider::{DEFAULT_ID, OpenAiChat};
 pub use request::EXTENSION;

@@ -5,7 +5,7 @@
 
 mod tool_calls;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use sealog_events::{PortableCode, UsageSource};
 use sealog_execution::{Failure, ProviderEvent, ReportedUsage};
@@ -145,6 +145,12 @@ fn facts(usage: &Usage) -> Vec<ReportedUsage> {
         })
     };
     counts.into_iter().filter_map(fact).collect()
+}
+
+impl sealog_upstream::model::Translator for Translator {
+    fn read(&mut self, event: &ServerEvent, out: &mut VecDeque<ProviderEvent>) -> Result<(), Failure> {
+        Translator::read(self, event, out)
+    }
 }
 
 #[cfg(test)]

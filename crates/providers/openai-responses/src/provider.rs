@@ -16,7 +16,7 @@ pub const DEFAULT_ID: &str = "openai";
 pub(crate) const RULES: Rules = Rules {
     default_id: DEFAULT_ID,
     default_ability: Some("text-generation"),
-    default_base_url: "https://api.openai.com/v1",
+    default_base_url: Some("https://api.openai.com/v1"),
     key_required: true,
     text_model: true,
     input_modalities: &[Modality::Text, Modality::Json, Modality::Image, Modality::File],

@@ -53,7 +53,8 @@ pub struct Rules {
     pub default_id: &'static str,
     /// `None`: abilities must be written.
     pub default_ability: Option<&'static str>,
-    pub default_base_url: &'static str,
+    /// `None`: it must be written.
+    pub default_base_url: Option<&'static str>,
     pub key_required: bool,
     /// Whether the type knows token limits and tools.
     pub text_model: bool,
@@ -84,6 +85,8 @@ pub enum ConfigError {
     Model,
     #[error("abilities must be a list of different names of 1 to 256 characters")]
     Abilities,
+    #[error("base_url must be there")]
+    NoBaseUrl,
     #[error("base_url: {0}")]
     BaseUrl(#[from] BaseUrlError),
     #[error(
@@ -115,7 +118,7 @@ impl ConfigError {
             ConfigError::Id => "id",
             ConfigError::Model => "model",
             ConfigError::Abilities => "abilities",
-            ConfigError::BaseUrl(_) | ConfigError::Client(_) => "base_url",
+            ConfigError::NoBaseUrl | ConfigError::BaseUrl(_) | ConfigError::Client(_) => "base_url",
             ConfigError::ApiKeyEnv | ConfigError::TwoKeys | ConfigError::NoKey => "api_key_env",
             ConfigError::ApiKeyFile => "api_key_file",
             ConfigError::MaxTokens => "max_tokens",
@@ -155,7 +158,8 @@ impl Model {
         let default = &rules.output_modalities[..1];
         let output_modalities = modalities(output_modalities, default, rules.output_modalities)
             .ok_or(ConfigError::OutputModalities)?;
-        let base = BaseUrl::parse(config.base_url.as_deref().unwrap_or(rules.default_base_url))?;
+        let base_url = config.base_url.as_deref().or(rules.default_base_url);
+        let base = BaseUrl::parse(base_url.ok_or(ConfigError::NoBaseUrl)?)?;
         let key = key(config.api_key_env.as_deref(), config.api_key_file)?;
         if key.is_none() && rules.key_required {
             return Err(ConfigError::NoKey);

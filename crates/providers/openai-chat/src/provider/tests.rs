@@ -2,8 +2,7 @@
 
 use futures_util::StreamExt;
 use sealog_events::{ExecutionId, PortableCode};
-use sealog_execution::{ExecutionRequest, Modality, conformance};
-use sealog_upstream::model::Framing;
+use sealog_execution::{AbortSignal, ExecutionRequest, ProviderEvent, conformance};
 use sealog_upstream::testing::odd_cases::{self, Answer};
 use sealog_upstream::testing::{Gate, Script, ScriptedServer};
 use serde_json::{Value, json};

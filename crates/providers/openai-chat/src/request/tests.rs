@@ -1,17 +1,20 @@
 use serde_json::{Value, json};
 
-use super::*;
-use crate::OpenAiChatConfig;
+use sealog_events::PortableCode;
 
-fn config(toml: &str) -> Checked {
+use super::*;
+use crate::provider::RULES;
+
+fn model(toml: &str) -> Model {
     let text = format!("model = 'm-1'\nbase_url = 'http://127.0.0.1:1/v1'\n{toml}");
-    let config: OpenAiChatConfig = toml::from_str(&text).unwrap();
-    Checked::new(config).unwrap()
+    Model::new(toml::from_str(&text).unwrap(), &RULES).unwrap()
 }
 
 fn with(toml: &str, request: Value) -> Result<Value, PortableCode> {
     let request = ExecutionRequest::parse(request.to_string().as_bytes()).unwrap().request;
-    let body = body(&config(toml), &request).map_err(|failure| {
+    let model = model(toml);
+    let made = model.supports("m-1", &request).and_then(|()| body(&model, &request));
+    let body = made.map_err(|failure| {
         assert!(!failure.retryable());
         failure.code
     })?;
@@ -80,7 +83,7 @@ fn parts_keep_their_order_and_json_its_text() {
 fn json_text_is_passed_on_as_it_was_sent() {
     let sent = br#"{"ability":"a","input":[{"type":"json","value":{"x": 1.50, "y":1e2}}]}"#;
     let request = ExecutionRequest::parse(sent).unwrap().request;
-    let body: Value = serde_json::from_slice(&body(&config(""), &request).ok().unwrap()).unwrap();
+    let body: Value = serde_json::from_slice(&body(&model(""), &request).ok().unwrap()).unwrap();
     assert_eq!(body["messages"][0]["content"], r#"{"x": 1.50, "y":1e2}"#);
 }
 

@@ -3,7 +3,7 @@ use super::*;
 const RULES: Rules = Rules {
     default_id: "some",
     default_ability: Some("text-generation"),
-    default_base_url: "https://example.com/v1",
+    default_base_url: Some("https://example.com/v1"),
     key_required: false,
     text_model: true,
     input_modalities: &[Modality::Text, Modality::Json, Modality::Image],
@@ -94,6 +94,8 @@ fn every_rule_has_its_refusal() {
     }
     let config = ModelConfig { model: String::new(), ..toml::from_str("model = 'm'").unwrap() };
     assert_eq!(Model::new(config, &RULES).unwrap_err(), ConfigError::Model);
+    let addressless = Rules { default_base_url: None, ..RULES };
+    assert_eq!(model(&addressless, "").unwrap_err(), ConfigError::NoBaseUrl);
     let media = |toml: &str| model(&MEDIA, toml).unwrap_err();
     assert_eq!(media("api_key_env = 'KEY'"), ConfigError::Abilities);
     assert_eq!(media("abilities = ['a']"), ConfigError::NoKey);

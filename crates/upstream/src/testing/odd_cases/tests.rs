@@ -11,7 +11,7 @@ use crate::{Client, Post, ServerEvent};
 const RULES: Rules = Rules {
     default_id: "toy",
     default_ability: Some("text-generation"),
-    default_base_url: "https://example.com",
+    default_base_url: Some("https://example.com"),
     key_required: false,
     text_model: true,
     input_modalities: &[Modality::Text],
