@@ -42,6 +42,8 @@ pub struct Audit {
     pub created_ms: u64,
     pub keyring_generation: u64,
     pub keyring_copies: [KeyringCopy; 2],
+    /// Id of the root key that new files are written under.
+    pub active_root: [u8; 16],
     pub slots: Vec<SlotFacts>,
     pub head: Option<HeadFacts>,
     /// A writer held the lock: only what evidence covers was read.
@@ -123,6 +125,7 @@ fn facts(store: &Store, head: &HeadState, scan: Scan, live: bool) -> Audit {
         created_ms: store.created_ms,
         keyring_generation: store.keyring.generation(),
         keyring_copies: store.copies,
+        active_root: store.keyring.active_root().id().0,
         slots: slots.collect(),
         head: head.slot.as_ref().map(|slot| HeadFacts {
             good_slots: head.good_slots,

@@ -12,6 +12,7 @@ mod source;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use sealog_disk::{ErrorKind, Folder, Name};
 use sealog_journal_format::names::SegmentName;
@@ -95,6 +96,7 @@ impl Work for Compaction {
                 Ok(Step::Done)
             }
             None => {
+                roll_by_age(shared);
                 self.reserve.restore(shared);
                 Ok(Step::Idle)
             }
@@ -156,9 +158,22 @@ fn online(shared: &Shared) -> Policy {
 }
 
 /// What the policy wants to know of a segment file.
-fn view(tally: Tally, bytes: u64, sources: u64, compacted: bool, age_ms: u64, eligible: bool) -> View {
+fn view(tally: Tally, file: View) -> View {
     let Tally { all, closed, dead, forgets } = tally;
-    View { eligible, compacted, bytes, sources, all, closed, dead, forgets, age_ms }
+    View { all, closed, dead, forgets, ..file }
+}
+
+/// What the active segment holds of the forgotten goes when it is ended: after so long the next frame ends it.
+fn roll_by_age(shared: &Shared) {
+    let catalog = shared.read();
+    let newest = catalog.durable.end.segment;
+    let Some(segment) = catalog.segments.get(&newest).filter(|_| catalog.index.tally(newest).dead > 0) else {
+        return;
+    };
+    let age_ms = shared.clock.wall_ms().saturating_sub(segment.header.created_ms);
+    if shared.tuning.compact && u128::from(age_ms) >= shared.tuning.compact_age.as_millis() {
+        shared.roll_wanted.store(true, Ordering::Release);
+    }
 }
 
 /// Only what has a successor that a start cannot find to be empty: that one's link names the end.
@@ -174,9 +189,16 @@ fn plan(shared: &Shared, policy: &Policy) -> Option<Plan> {
     let views = files.iter().map(|segment| {
         let bytes = catalog.ends.get(&segment.number).copied().unwrap_or(segment.length);
         let sources = segment.last() - segment.number + 1;
-        let age = now.saturating_sub(segment.header.created_ms);
-        let tally = catalog.index.tally(segment.number);
-        view(tally, bytes, sources, segment.is_compacted(), age, is_eligible(&catalog, segment.last()))
+        let file = View {
+            eligible: is_eligible(&catalog, segment.last()),
+            compacted: segment.is_compacted(),
+            bytes,
+            sources,
+            retired_key: segment.header.key_id != shared.store.keyring.active_root().id().0,
+            age_ms: now.saturating_sub(segment.header.created_ms),
+            ..View::default()
+        };
+        view(catalog.index.tally(segment.number), file)
     });
     let views: Vec<View> = views.collect();
     let run = policy::choose(&views, policy)?;

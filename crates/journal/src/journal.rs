@@ -419,6 +419,7 @@ fn assemble(
         durable_sequence: AtomicU64::new(scan.end.last_sequence),
         moved: Condvar::new(),
         stop_helper: AtomicBool::new(false),
+        roll_wanted: AtomicBool::new(false),
         tuning,
     });
     let background =

@@ -139,6 +139,8 @@ pub(crate) struct Shared {
     pub durable_sequence: AtomicU64,
     pub moved: Condvar,
     pub stop_helper: AtomicBool,
+    /// The next frame begins a new segment: the active one has held what was forgotten for long.
+    pub roll_wanted: AtomicBool,
 }
 
 #[derive(Debug)]

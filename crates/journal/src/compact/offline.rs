@@ -82,20 +82,30 @@ pub fn plan_compaction(config: &Config) -> Result<(Audit, CompactionPlan)> {
         }
     }
     let (audit, built) = audit(config, &mut Built::default)?;
-    let plan = plan(&audit.segments, &built.0, &config.tuning);
+    let plan = plan(&audit, &built.0, &config.tuning);
     Ok((audit, plan))
 }
 
-fn plan(segments: &[SegmentFacts], index: &Index, tuning: &Tuning) -> CompactionPlan {
+fn plan(audit: &Audit, index: &Index, tuning: &Tuning) -> CompactionPlan {
+    let segments = audit.segments.as_slice();
+    let retired = |facts: &SegmentFacts| facts.key_id != audit.active_root;
     let newest = segments.iter().rposition(|facts| facts.records > 0);
-    let publishes = newest.is_some_and(|at| gains(index, segments[at].number));
+    let publishes = newest.is_some_and(|at| gains(index, segments[at].number) || retired(&segments[at]));
     let mut views: Vec<View> = segments
         .iter()
         .enumerate()
         .map(|(at, facts)| {
             let sources = facts.last_number - facts.number + 1;
             let eligible = newest.is_some_and(|newest| at < newest || (at == newest && publishes));
-            view(index.tally(facts.number), facts.end_offset, sources, facts.generation > 0, 0, eligible)
+            let file = View {
+                eligible,
+                compacted: facts.generation > 0,
+                bytes: facts.end_offset,
+                sources,
+                retired_key: retired(facts),
+                ..View::default()
+            };
+            view(index.tally(facts.number), file)
         })
         .collect();
     let shown = views.clone();
@@ -134,6 +144,7 @@ fn why(view: &View, rewritten: bool) -> &'static str {
         (true, View { dead: 1.., .. }) => "forgotten executions go",
         (true, view) if view.foldable() => "finished executions are folded",
         (true, View { forgets: 1.., .. }) => "records of what was forgotten go",
+        (true, View { retired_key: true, .. }) => "written under a retired key",
         (true, _) => "joined with its neighbours",
         (false, View { eligible: false, .. }) => "the newest one, with nothing to fold or drop",
         (false, View { forgets: 1.., all: 0, .. }) => "names what an older segment still holds",
@@ -186,7 +197,11 @@ impl Journal {
         let shared = self.shared();
         let gains = {
             let catalog = shared.read();
-            gains(&catalog.index, catalog.durable.end.segment)
+            let newest = catalog.durable.end.segment;
+            let active = shared.store.keyring.active_root().id().0;
+            let retired =
+                catalog.segments.get(&newest).is_some_and(|segment| segment.header.key_id != active);
+            retired || gains(&catalog.index, newest)
         };
         if !gains {
             return Ok(());

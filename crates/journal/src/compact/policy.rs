@@ -16,6 +16,8 @@ pub(crate) struct View {
     pub closed: u64,
     pub dead: u64,
     pub forgets: u64,
+    /// It was written under a root key that is not the active one.
+    pub retired_key: bool,
     pub age_ms: u64,
 }
 
@@ -33,7 +35,7 @@ pub(crate) struct Policy {
     /// Segment files of one rewrite, and log segments that it stands for.
     pub files_max: usize,
     pub sources_max: u64,
-    /// Whatever can be folded or dropped.
+    /// Whatever can be folded or dropped, or was written under a retired key.
     pub everything: bool,
 }
 
@@ -101,7 +103,7 @@ fn is_worth(views: &[View], at: usize, policy: &Policy) -> bool {
     let view = &views[at];
     if policy.everything {
         let droppable = view.forgets > 0 && views[..at].iter().all(|older| older.dead == 0);
-        return view.dead > 0 || view.foldable() || droppable;
+        return view.dead > 0 || view.foldable() || droppable || view.retired_key;
     }
     let dead = view.dead > 0 && view.dead * 1000 >= view.all * policy.dead_thousandths;
     let old = view.foldable() && view.age_ms >= policy.age_ms && (view.closed + view.dead) * 2 >= view.all;
@@ -174,6 +176,9 @@ mod tests {
         assert_eq!(choose(&[view(1, 0, 0)], &everything), Some(0..1));
         let forgets = View { forgets: 2, compacted: true, ..view(0, 0, 0) };
         assert_eq!(choose(&[view(0, 0, 0), forgets], &everything), Some(1..2));
+        let retired = View { retired_key: true, ..view(0, 0, 0) };
+        assert_eq!(choose(&[view(0, 0, 0), retired], &everything), Some(1..2));
+        assert_eq!(choose(&[retired], &POLICY), None, "a node that runs does not hurry");
         let pinned = View { eligible: false, ..view(1, 0, 0) };
         assert_eq!(choose(&[pinned, forgets], &everything), None, "an older file holds what it forgets");
     }

@@ -206,3 +206,28 @@ fn small_segments_are_joined() {
     assert!(epochs.windows(2).all(|pair| pair[0] < pair[1]), "each record keeps its writer: {epochs:?}");
     assert_eq!(opened.report.interrupted.len(), 30);
 }
+
+/// JD-5: the active segment is ended by age if it holds what was forgotten, and only then.
+#[test]
+fn an_active_segment_that_holds_dead_streams_is_ended_by_age() {
+    for dead in [false, true] {
+        let bench = Bench::new();
+        let opened = bench.open().unwrap();
+        opened.commit(Unit::one(record(1, 1, b"short"))).unwrap();
+        opened.commit(Unit::one(closing(1, 2))).unwrap();
+        if dead {
+            opened.commit(Unit::one(forget(&[stream(1)]))).unwrap();
+        }
+        compact(&opened);
+        opened.commit(Unit::one(record(2, 1, b"early"))).unwrap();
+        assert_eq!(segments(&bench).len(), 1);
+        bench.clock.advance(Duration::from_secs(601));
+        compact(&opened);
+        opened.commit(Unit::one(record(2, 2, b"late"))).unwrap();
+        compact(&opened);
+        let compacted = segments(&bench)[0].contains('-');
+        assert_eq!((segments(&bench).len(), compacted), if dead { (2, true) } else { (1, false) });
+        assert_eq!(all(&opened).iter().any(|record| record.stream == Some(stream(1))), !dead);
+        assert_eq!(of_stream(&opened, 2, 1).len(), 2);
+    }
+}

@@ -360,3 +360,21 @@ fn no_secret_stands_in_a_keyring() {
     }
     disk.sync_folder(Folder::Root).unwrap();
 }
+
+/// Revoking: after a rotation, compacting everything leaves no segment under the old root key.
+#[test]
+fn a_compaction_of_everything_leaves_nothing_under_the_old_root_key() {
+    let disk = written();
+    let config = holding(&disk, 31, vec![raw(9)]);
+    Rekey::open(&config).unwrap().rotate(&[], None).unwrap();
+    let (before, shown) = read_only(&Bench::on(disk.clone(), 1)).unwrap();
+    assert!(before.segments.iter().all(|segment| segment.key_id != before.active_root));
+    let opened = Bench::on(disk.clone(), 32).open().unwrap();
+    opened.journal.compact_all(&mut |_| {}).unwrap();
+    opened.journal.close().unwrap();
+    drop(opened);
+    let (after, left) = read_only(&Bench::on(disk, 1)).unwrap();
+    assert_eq!(after.problems, []);
+    assert!(after.segments.iter().all(|segment| segment.key_id == after.active_root), "{:?}", after.segments);
+    assert_eq!(left[..shown.len()], shown[..]);
+}

@@ -2,6 +2,7 @@
 //! calls it in a loop; a simulation calls it itself.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sealog_disk::Folder;
@@ -254,7 +255,8 @@ impl Core {
     /// An active segment with room for a frame of `need` bytes.
     fn make_room(&mut self, need: u64) -> Result<(), Roll> {
         let moved = self.clocks.jumped(&self.shared);
-        let fits = |active: &Active| active.usable() >= need && !active.worn();
+        let aged = self.active.is_some() && self.shared.roll_wanted.swap(false, Ordering::AcqRel);
+        let fits = |active: &Active| active.usable() >= need && !active.worn() && !aged;
         if !moved && self.active.as_ref().is_some_and(fits) {
             return Ok(());
         }
