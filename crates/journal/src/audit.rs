@@ -81,7 +81,8 @@ pub fn audit<S: Sink>(config: &Config, make: &mut dyn FnMut() -> S) -> Result<(A
     if again { once(config, make()) } else { first }
 }
 
-fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> {
+/// One pass without a second try: for a sink that cannot be made anew.
+pub(crate) fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> {
     let live = config.disk.is_locked()?;
     let store = Store::open(config)?;
     let head = if live { settle(config, &store)? } else { head::read(&*store.disk, &store.keyring)? };

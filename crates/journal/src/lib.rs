@@ -4,6 +4,7 @@
 //! the order of writes and syncs, and what a directory means after a crash. The normative text is
 //! `spec/journal.md`. Bodies of records are opaque: this crate knows streams, classes, times and sizes.
 
+mod anchor;
 mod audit;
 #[allow(dead_code, reason = "the kinds of work come one by one")]
 mod background;
@@ -26,12 +27,14 @@ mod reader;
 mod record;
 mod recovery;
 mod rekey;
+mod repair;
 mod segment;
 mod shared;
 mod store;
 mod window;
 mod writer;
 
+pub use anchor::{Anchor, Anchoring, Standing};
 pub use audit::{Audit, HeadFacts, SlotFacts, audit};
 pub use backup::{Backup, BackupDisk, Fence, Restored, Unfencing, backup, discard_built, restore, unfence};
 pub use codec::{Codec, DIGEST_BYTES_MAX, NotFolded, Opaque};
@@ -51,6 +54,7 @@ pub use rekey::{
     Imported, KeyFacts, KeyringRefusal, Rekey, Rekeyed, RootFacts, RootUse, export_keyring, import_keyring,
     key_facts,
 };
+pub use repair::{Loss, Repaired, repair, salvage_view};
 pub use shared::Health;
 pub use store::KeyringCopy;
 pub use writer::core::Turn;

@@ -14,3 +14,9 @@ pub use files::discard_built;
 pub use restore::{Restored, restore};
 pub use take::{Backup, backup};
 pub use view::BackupDisk;
+
+pub(crate) use ends::Ends;
+pub(crate) use fence::write_one;
+pub(crate) use memory::{MemoryFile, read_only};
+pub(crate) use restore::{begin, finish};
+pub(crate) use take::writer_of;

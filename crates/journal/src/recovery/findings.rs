@@ -28,6 +28,19 @@ pub trait Sink {
     fn record(&mut self, _frame: &FrameView, _record: &Record) {}
 }
 
+/// Two sinks at once.
+impl<A: Sink, B: Sink> Sink for (A, B) {
+    fn frame(&mut self, frame: &FrameView) {
+        self.0.frame(frame);
+        self.1.frame(frame);
+    }
+
+    fn record(&mut self, frame: &FrameView, record: &Record) {
+        self.0.record(frame, record);
+        self.1.record(frame, record);
+    }
+}
+
 /// Something that is not as it must be. `row` is the row of the decision table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {

@@ -1,6 +1,7 @@
 //! The journal on the simulated disk: what a writer leaves, what a crash leaves, what a start makes of it.
 
 mod admission;
+mod anchors;
 mod backup;
 mod compaction;
 mod compaction_space;
@@ -28,6 +29,7 @@ mod readers;
 mod readers_disk;
 mod rekey;
 mod rekey_crash;
+mod repair;
 mod restore;
 pub(crate) mod setup;
 mod smoke;
