@@ -110,7 +110,7 @@ impl Shared {
         }
         let now = self.now(&state);
         let expired = state.ledger.expire(now);
-        state.let_go(expired);
+        state.let_go(expired, now);
         Ok(state)
     }
 
@@ -123,7 +123,7 @@ impl Shared {
         }
         let now = self.now(&state);
         let expired = state.ledger.expire(now);
-        state.let_go(expired);
+        state.let_go(expired, now);
         Ok(state)
     }
 
@@ -170,7 +170,7 @@ impl Shared {
                         let now = self.now(&state);
                         let NewExecution { id, created_at, identity, .. } = *new;
                         let evicted = state.ledger.open(id, created_at, identity, first.weight, now)?;
-                        state.let_go(evicted);
+                        state.let_go(evicted, now);
                         let live = Some(Box::new(Live::new(new.id, new.created_at)));
                         state
                             .records
@@ -212,7 +212,7 @@ impl Shared {
             let mut state = self.writable()?;
             let now = self.now(&state);
             let evicted = state.ledger.admit(id, weight, now)?;
-            state.let_go(evicted);
+            state.let_go(evicted, now);
             let live = state.records.get(&id).and_then(|record| record.live.as_ref());
             live.map(|live| Arc::clone(&live.fold))
         };
@@ -271,24 +271,19 @@ impl Shared {
     /// Forgets durably what was let go. What there is no room for now is tried again later.
     async fn forget_gone(&self) -> Result<(), StoreError> {
         loop {
-            let (gone, now) = {
+            let (gone, time) = {
                 let mut state = self.lock();
                 let count = state.unforgotten.len().min(records::FORGOTTEN_AT_ONCE_MAX);
                 let gone: Vec<ExecutionId> = state.unforgotten.drain(..count).collect();
-                (gone, self.now(&state))
+                (gone, state.newest)
             };
             if gone.is_empty() {
                 return Ok(());
             }
-            let forgotten = self.submit(Unit::one(records::forget(&gone, now)?), Admission::Forget).await;
-            let mut state = self.lock();
-            match forgotten {
-                // By a clock that is set back behind this record nothing comes back.
-                Ok(()) => state.newest = state.newest.max(now),
-                Err(error) => {
-                    state.unforgotten.extend(gone);
-                    return Err(error);
-                }
+            let forgotten = self.submit(Unit::one(records::forget(&gone, time)?), Admission::Forget).await;
+            if let Err(error) = forgotten {
+                self.lock().unforgotten.extend(gone);
+                return Err(error);
             }
         }
     }
@@ -297,8 +292,10 @@ impl Shared {
     /// start.
     fn forget_at_close(&self, state: &mut State) {
         let now = self.now(state);
+        let expired = state.ledger.expire(now);
+        state.let_go(expired, now);
         for gone in std::mem::take(&mut state.unforgotten).chunks(records::FORGOTTEN_AT_ONCE_MAX) {
-            if let Ok(forget) = records::forget(gone, now)
+            if let Ok(forget) = records::forget(gone, state.newest)
                 && self.journal.submit(Unit::one(forget), Admission::Forget).is_err()
             {
                 return;
@@ -358,8 +355,11 @@ impl Record {
 }
 
 impl State {
-    /// Drops what the ledger let go.
-    fn let_go(&mut self, ids: Vec<ExecutionId>) {
+    /// Drops what the ledger let go at this time. By a clock that is set back behind it nothing comes back.
+    fn let_go(&mut self, ids: Vec<ExecutionId>, now: Timestamp) {
+        if !ids.is_empty() {
+            self.newest = self.newest.max(now);
+        }
         for id in &ids {
             self.records.remove(id);
             self.recent.remove(*id);

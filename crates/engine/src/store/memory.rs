@@ -34,7 +34,7 @@ struct Shared {
 struct State {
     ledger: Ledger,
     records: HashMap<ExecutionId, Record>,
-    /// The newest time of an event: a clock that was set back brings nothing back.
+    /// The newest time of an event or a forgetting: a clock that was set back brings nothing back.
     newest: Timestamp,
     closed: bool,
 }
@@ -94,7 +94,7 @@ impl Shared {
         }
         let now = self.now(&state);
         let expired = state.ledger.expire(now);
-        state.forget(&expired);
+        state.forget(&expired, now);
         Ok(state)
     }
 
@@ -114,7 +114,7 @@ impl Shared {
         let (stored, weight) = render(new.id, &new.accepted)?;
         let now = self.now(&state);
         let evicted = state.ledger.open(new.id, new.created_at, new.identity, weight, now)?;
-        state.forget(&evicted);
+        state.forget(&evicted, now);
         state.newest = state.newest.max(new.accepted.time);
         let mut record = Record {
             created_at: new.created_at,
@@ -133,7 +133,7 @@ impl Shared {
         let (stored, weight) = render(id, &event)?;
         let now = self.now(&state);
         let evicted = state.ledger.admit(id, weight, now)?;
-        state.forget(&evicted);
+        state.forget(&evicted, now);
         state.newest = state.newest.max(event.time);
         if let Some(record) = state.records.get_mut(&id) {
             record.push(event, stored);
@@ -167,7 +167,11 @@ impl Shared {
 }
 
 impl State {
-    fn forget(&mut self, ids: &[ExecutionId]) {
+    /// Drops what the ledger let go at this time. By a clock that is set back behind it nothing comes back.
+    fn forget(&mut self, ids: &[ExecutionId], now: Timestamp) {
+        if !ids.is_empty() {
+            self.newest = self.newest.max(now);
+        }
         for id in ids {
             self.records.remove(id);
         }

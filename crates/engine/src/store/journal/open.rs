@@ -188,7 +188,7 @@ fn start(
     }
     let expired = state.ledger.expire(now);
     let found = clock_found(wall, rebuild.newest, limits.retention_ms, expired.len() as u64);
-    state.let_go(expired);
+    state.let_go(expired, now);
     let clock = Arc::clone(&config.clock);
     let state = Mutex::new(state);
     let (fenced, ending) = (rebuild.fence.is_up(), tokio::sync::Mutex::default());

@@ -3,6 +3,7 @@
 mod compaction;
 mod crash;
 mod engine;
+mod model;
 mod reopen;
 mod restored;
 mod retention;
