@@ -171,6 +171,8 @@ pub enum Journal {
     Rekey(Rekey),
     /// Copy a journal, also beside its running node; again into the same place copies what is new
     Backup(Backup),
+    /// Make a sound journal out of a damaged one, elsewhere, and list every loss
+    Repair(Repair),
     /// Make a journal of a backup, in a new lineage and fenced
     Restore(Restore),
     /// Lift the fence of a restored journal, once the original is gone for good
@@ -221,6 +223,9 @@ pub struct Inspect {
     /// List root keys and what names them
     #[arg(long)]
     pub keys: bool,
+    /// Print the journal's anchor and nothing else: keep it elsewhere, and ask `verify --anchor` later
+    #[arg(long, conflicts_with_all = ["executions", "frames", "execution", "keys"])]
+    pub head: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]
@@ -232,6 +237,9 @@ pub struct Verify {
     /// The journal's directory
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
+    /// An anchor that `inspect --head` printed, or a file that holds one: says whether the journal still contains it
+    #[arg(long, value_name = "FILE|TEXT")]
+    pub anchor: Option<String>,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]
@@ -261,6 +269,20 @@ pub struct Backup {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
     /// An absent or empty directory, or an earlier backup of this journal
+    #[arg(value_name = "DEST")]
+    pub dest: PathBuf,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Repair {
+    /// The damaged journal's directory, or a backup; it is only read
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// An absent or empty directory
     #[arg(value_name = "DEST")]
     pub dest: PathBuf,
     #[command(flatten)]

@@ -2,6 +2,7 @@
 //!
 //! Reads the command line, calls one verb, reports how it ended. Knows nothing about any of them.
 
+mod anchors;
 mod args;
 mod building;
 mod config;
@@ -58,6 +59,7 @@ fn dispatch(verb: &Verb, render: Render) -> Result<Exit> {
         Verb::Journal(Journal::Import(args)) => verbs::journal::import::run(args, render),
         Verb::Journal(Journal::Rekey(args)) => verbs::journal::rekey::run(args, render),
         Verb::Journal(Journal::Backup(args)) => verbs::journal::backup::run(args, render),
+        Verb::Journal(Journal::Repair(args)) => verbs::journal::repair::run(args, render),
         Verb::Journal(Journal::Restore(args)) => verbs::journal::restore::run(args, render),
         Verb::Journal(Journal::Unfence(args)) => verbs::journal::unfence::run(args, render),
     }

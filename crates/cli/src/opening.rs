@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sealog_disk::real::{RealClock, RealDisk, RealEntropy};
 use sealog_disk::{Disk, DiskError, Entropy, Folder, Name, io};
 use sealog_engine::store::journal::EngineCodec;
-use sealog_journal::{BackupDisk, Config, Contents, Create, JournalError, look};
+use sealog_journal::{BackupDisk, Config, Contents, Create, JournalError, look, salvage_view};
 use sealog_seal::{
     KEYRING_BYTES_MAX, KeyFile, Outline, RandomUnavailable, Secret, SlotKind, SlotParams, StoreId, choose,
 };
@@ -106,6 +106,27 @@ pub fn for_keyring(
             Ok(config(disk, secrets))
         }
         Contents::Empty | Contents::Leftovers { .. } => Err(Failure::journal(JournalError::NoJournal, dir)),
+    }
+}
+
+/// What a repair reads: a journal in any state that its keyring still opens.
+///
+/// # Errors
+/// As [`for_reading`].
+pub fn for_salvage(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Result<Config> {
+    let journal = |error| Failure::journal(error, dir);
+    let disk: Arc<dyn Disk> = Arc::new(places::open_existing(dir, place, render)?);
+    if BackupDisk::open(&disk).map_err(journal)?.is_some() {
+        return for_reading(dir, place, key, render);
+    }
+    let given = Given::read(key, render)?;
+    let disk = salvage_view(&disk).map_err(journal)?;
+    match look(&*disk).map_err(journal)? {
+        Contents::Journal { store_id } => {
+            let secrets = given.secrets(store_id, takes_passphrase(&*disk))?;
+            Ok(config(disk, secrets))
+        }
+        Contents::Empty | Contents::Leftovers { .. } => Err(journal(JournalError::NoJournal)),
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use crate::audit::Audit;
 use crate::backup::{Ends, writer_of};
 use crate::recovery::findings::{FrameView, Sink};
+use sealog_journal_format::compacted::Sources;
 use sealog_journal_format::end::EndRecord;
 
 /// A place behind a frame, by what cannot be made up: the chain value.
@@ -124,7 +125,7 @@ impl Anchoring {
             (true, true) => Standing::Matches,
             (true, false) => Standing::Contained,
             (false, _) if self.folded(&sought) => Standing::Contained,
-            (false, _) => apart(audit, &sought, &here),
+            (false, _) => self.apart(audit, &sought, &here),
         })
     }
 
@@ -136,18 +137,23 @@ impl Anchoring {
             *lineage == sought.lineage && (first..=end.last_sequence).contains(&sought.sequence)
         })
     }
-}
 
-/// The place is not here. It lies ahead if its writer is the one that wrote last here and came no further, or if it is
-/// a later writer; any other one went another way.
-fn apart(audit: &Audit, sought: &Anchor, here: &Anchor) -> Standing {
-    let known = audit.segments.iter().any(|facts| facts.lineage == sought.lineage);
-    let ahead = sought.sequence >= here.sequence;
-    let later = if known { sought.lineage == here.lineage } else { sought.epoch > here.epoch };
-    if ahead && later { Standing::Behind } else { Standing::Diverged }
+    /// The place is not here. It lies ahead if its writer is the one that wrote last here and came no further, or if it
+    /// is a later writer; any other one went another way.
+    fn apart(&self, audit: &Audit, sought: &Anchor, here: &Anchor) -> Standing {
+        let folded = self.ends.sources.iter().any(|(_, lineage)| *lineage == sought.lineage);
+        let known = folded || audit.segments.iter().any(|facts| facts.lineage == sought.lineage);
+        let ahead = sought.sequence >= here.sequence;
+        let later = if known { sought.lineage == here.lineage } else { sought.epoch > here.epoch };
+        if ahead && later { Standing::Behind } else { Standing::Diverged }
+    }
 }
 
 impl Sink for Anchoring {
+    fn sources(&mut self, sources: &Sources) {
+        self.ends.sources(sources);
+    }
+
     fn frame(&mut self, frame: &FrameView) {
         self.ends.frame(frame);
         let (Some(sought), Some(reached)) = (&self.sought, self.ends.segments.last()) else { return };

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test prepares must work, in its helpers too")]
 
+mod anchors;
 mod backup;
 mod bench;
 mod codes;
@@ -16,6 +17,7 @@ mod node;
 mod page;
 mod reading;
 mod rekey;
+mod repair;
 mod restore;
 mod run;
 mod transfer;

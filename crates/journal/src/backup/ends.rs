@@ -1,5 +1,6 @@
 //! How far each segment provably came, as a scan hands its frames out. It holds no record.
 
+use sealog_journal_format::compacted::Sources;
 use sealog_journal_format::end::{EndRecord, How};
 use sealog_journal_format::{FrameKind, limits};
 
@@ -12,6 +13,7 @@ pub(crate) struct Reached {
     pub end: EndRecord,
     /// Whether it holds anything but its link: without, the next writer removes it and uses its number again.
     pub holds_groups: bool,
+    pub compacted: bool,
 }
 
 /// The sink. `asked` is a place whose chain value somebody wants to know.
@@ -31,9 +33,13 @@ impl Ends {
         Ends { asked: Some((segment, frames)), ..Ends::default() }
     }
 
-    /// The newest segment that holds anything: where a copy of this journal ends.
+    /// The newest segment that holds anything: where a copy of this journal ends. Behind a compacted one a link is
+    /// enough: it names that one's end and stays.
     pub fn horizon(&self) -> Option<&Reached> {
-        self.segments.iter().rev().find(|reached| reached.holds_groups)
+        let stays = |at: usize| at.checked_sub(1).is_some_and(|before| self.segments[before].compacted);
+        let mut newest = self.segments.iter().enumerate().rev();
+        let held = newest.find(|(at, reached)| !reached.compacted && (reached.holds_groups || stays(*at)));
+        held.map(|(_, reached)| reached)
     }
 
     pub fn of(&self, segment: u64) -> Option<&Reached> {
@@ -49,7 +55,7 @@ impl Ends {
         let known = self.segments.last().is_some_and(|reached| reached.end.segment == segment);
         if !known {
             let end = EndRecord { segment, end_offset: limits::DATA_START, ..EndRecord::NONE };
-            self.segments.push(Reached { end, holds_groups: false });
+            self.segments.push(Reached { end, holds_groups: false, compacted: false });
         }
         let last = self.segments.len() - 1;
         &mut self.segments[last]
@@ -66,6 +72,7 @@ impl Sink for Ends {
         }
         let reached = self.reached(frame.segment);
         reached.holds_groups |= header.index > 0;
+        reached.compacted |= header.kind == FrameKind::Sources;
         reached.end = EndRecord {
             segment: frame.segment,
             frames,
@@ -74,5 +81,9 @@ impl Sink for Ends {
             chain,
             how: if header.kind == FrameKind::Seal { How::Sealed } else { How::CutAtRecovery },
         };
+    }
+
+    fn sources(&mut self, sources: &Sources) {
+        self.sources.extend(sources.sources.iter().map(|source| (source.end, source.lineage)));
     }
 }

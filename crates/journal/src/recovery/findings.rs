@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use sealog_disk::{Name, io};
+use sealog_journal_format::compacted::Sources;
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::frame::FrameHeader;
 use sealog_journal_format::limits;
@@ -26,6 +27,8 @@ pub struct FrameView {
 pub trait Sink {
     fn frame(&mut self, _frame: &FrameView) {}
     fn record(&mut self, _frame: &FrameView, _record: &Record) {}
+    /// What a compacted segment replaces, once it was read.
+    fn sources(&mut self, _sources: &Sources) {}
 }
 
 /// Two sinks at once.
@@ -38,6 +41,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn record(&mut self, frame: &FrameView, record: &Record) {
         self.0.record(frame, record);
         self.1.record(frame, record);
+    }
+
+    fn sources(&mut self, sources: &Sources) {
+        self.0.sources(sources);
+        self.1.sources(sources);
     }
 }
 

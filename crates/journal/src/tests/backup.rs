@@ -3,12 +3,16 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sealog_disk::sim::{Fault, FaultKind, SimDisk};
 use sealog_disk::{Disk, Folder, Name};
 
 use super::setup::{Bench, Opened, closing, record};
-use crate::{Audit, Backup, BackupDisk, Config, FrameView, JournalError, Record, Sink, Unit, audit, backup};
+use crate::{
+    Anchor, Anchoring, Audit, Backup, BackupDisk, Config, FrameView, JournalError, Record, Sink, Standing,
+    Unit, audit, backup,
+};
 
 /// Every record of a journal, as a read-only verb sees it.
 #[derive(Default)]
@@ -328,4 +332,83 @@ fn jb_4_two_backups_into_one_directory_exclude_each_other() {
     assert!(matches!(take(&bench, &target), Err(JournalError::Locked { .. })));
     drop(held);
     take(&bench, &target).unwrap();
+}
+
+/// A journal whose older part is compacted, and anchors of the time before.
+fn compacted() -> (Bench, SimDisk, Vec<Anchor>) {
+    let bench = Bench::new();
+    let target = SimDisk::new();
+    let opened = bench.open().unwrap();
+    let anchor = |bench: &Bench| {
+        let (audit, anchoring) = audit(&bench.config, &mut || Anchoring::new(None)).unwrap();
+        anchoring.here(&audit)
+    };
+    fill(&opened, 1..8, 3000);
+    let mut anchors = vec![anchor(&bench)];
+    take(&bench, &target).unwrap();
+    fill(&opened, 8..40, 3000);
+    anchors.push(anchor(&bench));
+    bench.clock.advance(Duration::from_secs(601));
+    while opened.journal.tend() {}
+    let names = segments(&bench.disk);
+    assert!(names.iter().any(|name| name.contains('-')), "nothing was compacted: {names:?}");
+    opened.journal.close().unwrap();
+    (bench, target, anchors)
+}
+
+fn segments(disk: &SimDisk) -> Vec<String> {
+    disk.list(Folder::Segments).unwrap().into_iter().map(|entry| entry.file).collect()
+}
+
+#[test]
+fn jb_3_compacted_segments_are_copied_whole_and_continue_what_was_copied_before() {
+    let (bench, target, anchors) = compacted();
+    let records = read(&bench.config).unwrap().1;
+    let fresh = SimDisk::new();
+    take(&bench, &fresh).unwrap();
+    // Over the backup that still holds the sources.
+    let taken = take(&bench, &target).unwrap();
+    assert!(taken.removed_files > 1, "{taken:?}");
+    for copy in [&fresh, &target] {
+        let names = segments(copy);
+        assert!(names.iter().any(|name| name.contains('-')), "{names:?}");
+        assert_eq!(held(&bench, copy), Some(records.iter().map(|record| record.sequence).collect()));
+        let (backup, config) = view(&bench, copy).unwrap().unwrap();
+        assert_eq!(read(&config).unwrap().1, records);
+        let elsewhere = SimDisk::new();
+        let disk: Arc<dyn Disk> = Arc::new(elsewhere.clone());
+        crate::restore(&config, Some(&backup), &disk).unwrap();
+        let restored = read(&Bench::on(elsewhere, 41).config).unwrap();
+        assert!(restored.0.is_sound());
+        assert_eq!(restored.1[..records.len()], records);
+    }
+    // JB-10: also across compacted segments, by their sources.
+    for anchor in anchors {
+        let (audit, anchoring) = audit(&bench.config, &mut || Anchoring::new(Some(anchor))).unwrap();
+        assert_eq!(anchoring.standing(&audit), Some(Standing::Contained), "{anchor}");
+        let forged = Anchor { lineage: [7; 16], ..anchor };
+        let forged = Anchor { chain: [7; 16], ..forged };
+        let (audit, anchoring) = crate::audit(&bench.config, &mut || Anchoring::new(Some(forged))).unwrap();
+        assert_eq!(anchoring.standing(&audit), Some(Standing::Diverged));
+    }
+}
+
+#[test]
+fn jb_5_a_clone_whose_other_history_was_compacted_is_refused() {
+    let bench = Bench::new();
+    let opened = bench.open().unwrap();
+    fill(&opened, 1..3, 100);
+    opened.journal.close().unwrap();
+    let twin = Bench::on(bench.disk.fork(), 99);
+    let target = SimDisk::new();
+    let opened = bench.open().unwrap();
+    fill(&opened, 3..9, 3000);
+    take(&bench, &target).unwrap();
+    let opened = twin.open().unwrap();
+    fill(&opened, 50..90, 3000);
+    twin.clock.advance(Duration::from_secs(601));
+    while opened.journal.tend() {}
+    assert!(segments(&twin.disk).iter().any(|name| name.contains('-')));
+    opened.journal.close().unwrap();
+    assert!(matches!(take(&twin, &target), Err(JournalError::OtherHistory(_))));
 }

@@ -8,6 +8,7 @@ use sealog_journal::{Audit, FrameView, StreamId, audit, key_facts};
 use sealog_journal_format::FrameKind;
 use serde::Serialize;
 
+use crate::anchors;
 use crate::args::Inspect;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
@@ -108,6 +109,9 @@ struct EventBody {
 }
 
 pub fn run(args: &Inspect, render: Render) -> Result<Exit> {
+    if args.head {
+        return anchors::print(&args.dir, args.place, &args.key, render);
+    }
     let config = opening::for_reading(&args.dir, args.place, &args.key, render)?;
     let wanted = match args.execution.as_deref().map(|text| (text, ExecutionId::parse(text))) {
         None => None,

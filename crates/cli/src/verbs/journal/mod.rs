@@ -7,6 +7,7 @@ pub mod import;
 pub mod init;
 pub mod inspect;
 pub mod rekey;
+pub mod repair;
 pub mod replay;
 pub mod restore;
 pub mod unfence;

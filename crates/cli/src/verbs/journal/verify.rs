@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use sealog_journal::audit;
+use sealog_journal::{Anchoring, audit};
 use serde::Serialize;
 
+use crate::anchors;
 use crate::args::Verify;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -30,12 +31,18 @@ struct Answer {
     tail: Option<TailBody>,
     problems: Vec<ProblemBody>,
     gaps: Vec<GapBody>,
+    /// How the journal stands to the anchor that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anchor: Option<&'static str>,
 }
 
 pub fn run(args: &Verify, render: Render) -> Result<Exit> {
     let copy = opening::copy_for_reading(&args.dir, args.place, &args.key, render)?;
     let journal = |error| Failure::journal(error, &args.dir);
-    let (mut audit, mut survey) = audit(&copy.config, &mut Survey::checking).map_err(journal)?;
+    let sought = args.anchor.as_deref().map(anchors::read).transpose()?;
+    let mut sinks = || (Survey::checking(), Anchoring::new(sought));
+    let (mut audit, (mut survey, anchoring)) = audit(&copy.config, &mut sinks).map_err(journal)?;
+    let standing = anchoring.standing(&audit);
     if let Some(backup) = &copy.backup {
         audit.problems.extend(backup.check_files().map_err(journal)?);
     }
@@ -56,6 +63,7 @@ pub fn run(args: &Verify, render: Render) -> Result<Exit> {
         tail: audit.tail.as_ref().map(TailBody::new),
         problems: report::problem_bodies(&audit.problems, &survey.findings),
         gaps: report::gap_bodies(&audit.gaps),
+        anchor: standing.map(anchors::word),
     };
     if render.json {
         render.object(&answer)?;
@@ -64,6 +72,11 @@ pub fn run(args: &Verify, render: Render) -> Result<Exit> {
     }
     for remark in report::remarks(&audit) {
         render.note(&remark);
+    }
+    match verdict {
+        Verdict::Sound | Verdict::TornTail => anchors::judge(standing, &args.dir)?,
+        // Damage is the worse news, and may be why the anchor is not found.
+        Verdict::Damaged => {}
     }
     match verdict {
         Verdict::Sound => Ok(Exit::Success),
@@ -100,6 +113,9 @@ fn text(answer: &Answer) -> String {
     }
     for gap in &answer.gaps {
         let _ = writeln!(text, "gap: {}", gap.line());
+    }
+    if let Some(word) = answer.anchor {
+        let _ = writeln!(text, "anchor: {word}");
     }
     text
 }

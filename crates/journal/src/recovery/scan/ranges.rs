@@ -63,6 +63,9 @@ impl Scanner<'_> {
         walker.give_up_merging();
         self.in_order(segment, &mut walker);
         self.head_inside(segment, &walker);
+        if let Some(sources) = &walker.sources {
+            self.sink.sources(sources);
+        }
         self.out.segments.push(SegmentFacts { last_sequence: header.link_out.last_sequence, ..facts });
         Ok(header.link_out)
     }

@@ -1,0 +1,58 @@
+//! Anchors from outside: what `inspect --head` prints, `verify --anchor` judges, with its exit codes.
+
+use crate::bench::{Bench, Ran};
+
+fn head(bench: &Bench) -> String {
+    bench.run(&["journal", "inspect", "data", "--head", "--key-file", "key"]).expect(0).stdout
+}
+
+fn verify(bench: &Bench, dir: &str, anchor: &str) -> Ran {
+    bench.run(&["journal", "verify", dir, "--anchor", anchor, "--key-file", "key", "--json"])
+}
+
+fn more(bench: &Bench, dir: &str) {
+    bench.run(&["run", "more", "--data-dir", dir, "--key-file", "key"]).expect(0);
+}
+
+#[track_caller]
+fn copy(bench: &Bench, to: &str) {
+    for folder in ["", "/segments", "/quarantine"] {
+        bench.make_dir(&format!("{to}{folder}"), 0o700);
+    }
+    for (path, bytes) in bench.files("data") {
+        let name = path.to_str().unwrap().strip_prefix(&bench.text("data")).unwrap().to_owned();
+        bench.write(&format!("{to}{name}"), &bytes, 0o600);
+    }
+}
+
+#[test]
+fn an_anchor_tells_what_goes_on_from_what_was_set_back_or_went_apart() {
+    let bench = Bench::new();
+    bench.finished();
+    let old = head(&bench);
+    assert!(old.starts_with("sealog-anchor-1 store ") && old.lines().count() == 1, "{old}");
+    let json = bench.run(&["journal", "inspect", "data", "--head", "--key-file", "key", "--json"]).expect(0);
+    assert_eq!(verify(&bench, "data", &old).expect(0).json()["anchor"], "matches");
+    copy(&bench, "older");
+    more(&bench, "data");
+    let new = head(&bench);
+    bench.write("new.txt", new.as_bytes(), 0o644);
+    bench.write("old.json", json.stdout.as_bytes(), 0o644);
+    for (anchor, word) in [(old.as_str(), "contained"), ("old.json", "contained"), ("new.txt", "matches")] {
+        assert_eq!(verify(&bench, "data", anchor).expect(0).json()["anchor"], word);
+    }
+    let behind = verify(&bench, "older", "new.txt").expect(13);
+    assert_eq!(
+        (&behind.json()["anchor"], &behind.error()["code"]),
+        (&"behind".into(), &"rolled_back".into())
+    );
+    more(&bench, "older");
+    let apart = verify(&bench, "older", "new.txt").expect(13);
+    assert_eq!((&apart.json()["anchor"], &apart.error()["code"]), (&"diverged".into(), &"diverged".into()));
+    let store = new.split(' ').nth(2).unwrap();
+    let other = verify(&bench, "data", &new.replace(store, &"0".repeat(32))).expect(13);
+    assert_eq!(other.error()["code"], "wrong_store");
+    for bad in ["nowhere", "data/store", "sealog-anchor-1 store 00"] {
+        assert_eq!(verify(&bench, "data", bad).expect(2).error()["code"], "bad_anchor");
+    }
+}
