@@ -94,6 +94,9 @@ pub struct Serve {
     /// Listen beyond this machine. The API has no authentication: put a proxy in front
     #[arg(long)]
     pub allow_remote: bool,
+    /// Serve a stopped journal or a backup as it is: no lock, no byte changed, works on read-only media; writes get 503
+    #[arg(long, conflicts_with_all = ["no_create", "store_id"])]
+    pub read_only: bool,
     /// Providers and limits (TOML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -24,7 +24,8 @@ use crate::report::{TailBody, counted, hex};
 #[derive(Debug)]
 pub struct Node {
     pub engine: Engine,
-    pub budget: DiskBudget,
+    /// Absent where nothing is written.
+    pub budget: Option<DiskBudget>,
     store: Arc<JournalStore>,
 }
 
@@ -76,7 +77,28 @@ impl Node {
                  original is gone for good: sealog journal unfence {dir}"
             ));
         }
-        Ok(Node { engine, budget, store })
+        Ok(Node { engine, budget: Some(budget), store })
+    }
+
+    /// An engine over a stopped journal or a backup that it only reads. Inside a tokio runtime.
+    ///
+    /// # Errors
+    /// What the journal says.
+    pub fn open_reading(
+        journal: &Config,
+        config: NodeConfig,
+        dir: &Path,
+        grace_ms: u64,
+        render: Render,
+    ) -> Result<Node> {
+        let store = JournalStore::open_reading(journal).map_err(|error| open_failure(error, dir))?;
+        let store = Arc::new(store);
+        let events: Arc<dyn EventStore> = Arc::clone(&store) as Arc<dyn EventStore>;
+        let options = EngineOptions { shutdown_ms: grace_ms, ..EngineOptions::default() };
+        let clock = Arc::new(RealClock::new());
+        let engine = Engine::start(options, config.providers, events, clock, Arc::new(RealEntropy));
+        render.note("read-only: nothing is written, and whatever would have to be is answered 503");
+        Ok(Node { engine, budget: None, store })
     }
 
     /// Seals and closes the journal. Nobody may wait for an event any more.

@@ -143,6 +143,9 @@ impl Engine {
     /// # Errors
     /// None today; a store that records cancellations may fail to.
     pub async fn cancel(&self, id: ExecutionId) -> Result<bool, PublicError> {
+        if self.inner.store.read_only() {
+            return Err(PublicError::read_only());
+        }
         let stop = self.inner.state().active.get(&id).cloned();
         let known = stop.is_some();
         if let Some(stop) = stop {

@@ -35,6 +35,11 @@ impl PublicError {
         StoreError::Fenced.into()
     }
 
+    /// The node only reads, by intention.
+    pub fn read_only() -> PublicError {
+        StoreError::ReadOnly.into()
+    }
+
     /// The idempotency key has no or too many characters.
     pub fn bad_key() -> PublicError {
         PublicError::fixed(

@@ -84,6 +84,11 @@ pub trait EventStore: Send + Sync + fmt::Debug {
     /// Whether the store can still make anything durable.
     fn available(&self) -> bool;
 
+    /// Whether this store only reads, by intention.
+    fn read_only(&self) -> bool {
+        false
+    }
+
     /// Whether what this store does not know may be known elsewhere: it was restored from a copy and nobody has said
     /// yet that the original is gone. It creates nothing then.
     fn fenced(&self) -> bool {

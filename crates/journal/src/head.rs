@@ -128,16 +128,25 @@ impl HeadWriter {
         let file = disk.open_for_write(&head_name())?;
         // What a killed process wrote may not be durable yet; a second slot must not be in the air beside it (JF-3).
         file.sync_data()?;
+        Ok(HeadWriter::on(file, keyring, state))
+    }
+
+    /// For a journal that is only read: a writer that never writes, since its file is not open for that.
+    pub fn idle(disk: &dyn Disk, keyring: &Keyring, state: &HeadState) -> Result<HeadWriter> {
+        Ok(HeadWriter::on(disk.open(&head_name())?, keyring, state))
+    }
+
+    fn on(file: Arc<dyn LogFile>, keyring: &Keyring, state: &HeadState) -> HeadWriter {
         let root = keyring.active_root();
         let counter = state.slot.as_ref().map_or(0, |slot| slot.counter);
-        Ok(HeadWriter {
+        HeadWriter {
             file,
             key: head_key(root, &keyring.store_id()),
             key_id: root.id().0,
             store_id: keyring.store_id().0,
             counter,
             written: None,
-        })
+        }
     }
 
     /// Whether the head already says this.

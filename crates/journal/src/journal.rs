@@ -32,6 +32,8 @@ use crate::writer::prepare::Preparing;
 use crate::writer::queue::{Admission, NotQueued, Queue};
 use crate::writer::threads::Threads;
 
+mod reading;
+
 /// What a start found and did.
 #[derive(Clone, Debug)]
 pub struct RecoveryReport {
@@ -128,7 +130,8 @@ impl Journal {
             interrupted: catalog.index.open_streams(),
         };
         fill_catalog(&mut catalog, &scan, epoch - 1, config.clock.monotonic());
-        let journal = assemble(config, store, &head, &scan, catalog, epoch, held)?;
+        let writer = HeadWriter::open(&*store.disk, &store.keyring, &head)?;
+        let journal = assemble(config, store, writer, &scan, catalog, epoch, Some(held))?;
         Ok((journal, report))
     }
 
@@ -387,14 +390,13 @@ fn fill_catalog(catalog: &mut Catalog, scan: &Scan, epoch_used: u64, now: Durati
 fn assemble(
     config: &Config,
     store: Store,
-    head: &HeadState,
+    writer: HeadWriter,
     scan: &Scan,
     catalog: Catalog,
     epoch: u64,
-    held: Box<dyn DiskLock>,
+    held: Option<Box<dyn DiskLock>>,
 ) -> Result<Journal> {
     let tuning = config.tuning.clone();
-    let writer = HeadWriter::open(&*store.disk, &store.keyring, head)?;
     let name = |name: Name| -> Result<(Name, FileId)> {
         let id = store.disk.open(&name)?.identity()?;
         Ok((name, id))
@@ -431,7 +433,7 @@ fn assemble(
         maintenance: Mutex::new(Maintenance::default()),
         background: Arc::new(Mutex::new(background)),
         threads: Mutex::new(None),
-        lock: Mutex::new(Some(held)),
+        lock: Mutex::new(held),
     };
     Ok(Journal { inner: Arc::new(inner) })
 }

@@ -17,6 +17,13 @@ use crate::places;
 use crate::process;
 use crate::render::Render;
 
+/// What is served.
+enum Source {
+    Writing(opening::Ready),
+    /// A stopped journal or a backup, as it is.
+    Reading(sealog_journal::Config),
+}
+
 pub fn run(args: &Serve, render: Render) -> Result<Exit> {
     process::start_logging(render.json)?;
     process::raise_descriptor_limit();
@@ -29,12 +36,20 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
         Some(dir) => dir.clone(),
         None => places::data_dir()?,
     };
-    let ready = opening::for_writing(&dir, args.place, args.expect, &args.key, render)?;
+    let source = match args.read_only {
+        true => Source::Reading(opening::for_reading(&dir, args.place, &args.key, render)?),
+        false => Source::Writing(opening::for_writing(&dir, args.place, args.expect, &args.key, render)?),
+    };
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let reader_stall_ms = config.store.reader_stall_ms;
-        let node = Node::open(&ready, config, &dir, args.grace_ms, render)?;
-        render.note(&node.budget.line());
+        let node = match &source {
+            Source::Writing(ready) => Node::open(ready, config, &dir, args.grace_ms, render)?,
+            Source::Reading(journal) => Node::open_reading(journal, config, &dir, args.grace_ms, render)?,
+        };
+        if let Some(budget) = &node.budget {
+            render.note(&budget.line());
+        }
         serve(args, &node, reader_stall_ms, render).await
     });
     // What still blocks a thread now is past its grace.

@@ -15,6 +15,7 @@ mod init;
 mod keys;
 mod node;
 mod page;
+mod read_only;
 mod reading;
 mod rekey;
 mod repair;

@@ -159,6 +159,9 @@ async fn start(inner: &Arc<Inner>, identity: Option<Identity>) -> Result<Started
     if inner.store.fenced() {
         return Err(PublicError::fenced());
     }
+    if inner.store.read_only() {
+        return Err(PublicError::read_only());
+    }
     let slot = inner.admission.try_acquire()?;
     let mut random = [0; 16];
     inner.entropy.fill(&mut random).map_err(|_| PublicError::internal())?;

@@ -443,6 +443,10 @@ impl EventStore for JournalStore {
         self.shared.fenced
     }
 
+    fn read_only(&self) -> bool {
+        self.shared.lock().over == Some(StoreError::ReadOnly)
+    }
+
     fn close(&self) -> StoreFuture<'_, ()> {
         let shared = Arc::clone(&self.shared);
         Box::pin(Finish::new(async move {

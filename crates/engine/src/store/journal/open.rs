@@ -90,6 +90,36 @@ impl JournalStore {
         Box::pin(Finish::new(Arc::clone(&self.shared).end_unended()))
     }
 
+    /// Opens a stopped journal, or a backup, for reading alone: nothing is ended, nothing expires, no byte is written.
+    ///
+    /// # Errors
+    /// The journal's; a record that is not known.
+    pub fn open_reading(config: &Config) -> Result<JournalStore, OpenError> {
+        let mut rebuild = Rebuild::default();
+        let journal = Journal::open_reading(config, &mut rebuild)?;
+        if let Some(sequence) = rebuild.unknown() {
+            return Err(OpenError::UnknownRecord { sequence });
+        }
+        // What an old copy holds is not looked at with today's limits.
+        let limits = StoreLimits { retention_ms: u64::MAX, ..StoreLimits::NODE };
+        let mut state = State {
+            ledger: Ledger::new(limits),
+            records: HashMap::new(),
+            recent: Recent::default(),
+            unforgotten: Vec::new(),
+            copied: HashMap::new(),
+            newest: rebuild.newest,
+            unended: Vec::new(),
+            over: Some(StoreError::ReadOnly),
+        };
+        fill(&mut state, rebuild.executions);
+        let clock = Arc::clone(&config.clock);
+        let (blocking, state) = (Blocking::Threads, Mutex::new(state));
+        let ending = tokio::sync::Mutex::default();
+        let shared = Shared { journal, clock, blocking, fenced: false, state, ending };
+        Ok(JournalStore { shared: Arc::new(shared) })
+    }
+
     /// What the journal's tickets need running, until the journal ends; tells the store then.
     fn dispatch(&self) -> impl Future<Output = ()> + Send + use<> {
         let dispatcher = self.shared.journal.dispatcher();
@@ -169,17 +199,7 @@ fn start(
         unended: unended.iter().map(|(interrupted, _)| *interrupted).collect(),
         over: None,
     };
-    // By age, so that a key that was given again belongs to the younger execution.
-    let mut found: Vec<(ExecutionId, Found)> = found.into_iter().collect();
-    found.sort_by_key(|(_, found)| found.opened_by);
-    for (id, found) in found {
-        state.ledger.restore(id, found.kept);
-        if let Some(held) = found.held_by_copy {
-            state.copied.insert(id, held);
-        }
-        let Found { status, kept, .. } = found;
-        state.records.insert(id, Record { status, last_sequence: kept.sequence, live: None });
-    }
+    fill(&mut state, found);
     let count = unended.len();
     for (interrupted, fold) in unended {
         if let Some(record) = state.records.get_mut(&interrupted.id) {
@@ -195,6 +215,21 @@ fn start(
     let shared = Shared { journal, clock, blocking, fenced, state, ending };
     let store = JournalStore { shared: Arc::new(shared) };
     Ok((store, Opened { recovery, interrupted, unended: count, clock: found }))
+}
+
+/// The accounts and records of what was found.
+fn fill(state: &mut State, found: HashMap<ExecutionId, Found>) {
+    // By age, so that a key that was given again belongs to the younger execution.
+    let mut found: Vec<(ExecutionId, Found)> = found.into_iter().collect();
+    found.sort_by_key(|(_, found)| found.opened_by);
+    for (id, found) in found {
+        state.ledger.restore(id, found.kept);
+        if let Some(held) = found.held_by_copy {
+            state.copied.insert(id, held);
+        }
+        let Found { status, kept, .. } = found;
+        state.records.insert(id, Record { status, last_sequence: kept.sequence, live: None });
+    }
 }
 
 fn clock_found(wall: Timestamp, newest: Timestamp, retention_ms: u64, expired: u64) -> ClockFound {
