@@ -5,6 +5,7 @@ use std::time::Duration;
 use sealog_disk::sim::{Choice, SimDisk};
 use sealog_disk::testing::SeededEntropy;
 use sealog_disk::{Folder, Name};
+use sealog_journal_format::journal_records::{Forget, KIND_FORGET};
 
 use super::crash_world::World;
 use super::setup::{Bench, START_MS, closing, record};
@@ -25,6 +26,20 @@ fn world(capacity: u64) -> World {
 fn terminal(n: u8) -> Unit {
     let body = vec![n; 2304 - 96 - 64];
     Unit::one(NewRecord { body, ..closing(n, 100) })
+}
+
+/// What forgets so many streams that nobody has.
+fn forget(count: usize) -> Unit {
+    let body = Forget { streams: vec![[99; 16]; count] }.encode().unwrap();
+    let class = Class::FORGETS;
+    Unit::one(NewRecord {
+        kind: KIND_FORGET,
+        stream: None,
+        class,
+        event_number: 0,
+        body,
+        ..record(0, 0, b"")
+    })
 }
 
 /// Opens streams and appends until work is refused; returns the streams that are open then.
@@ -74,8 +89,8 @@ fn on_a_full_disk_every_open_stream_is_still_closed() {
     assert!(streams > 500, "only {streams} streams");
 }
 
-/// JC-7: after every unit that was admitted, what is on the disk already is enough for each open stream's end. Sizes
-/// and the place to stop are drawn, since it is rests of all lengths that matter.
+/// JC-7, R44: after every unit that was admitted, what is on the disk already is enough for each open stream's end,
+/// however much is forgotten before. Sizes and the place to stop are drawn, since it is rests of all lengths that matter.
 #[test]
 fn the_reserve_stands_after_every_append() {
     let draws = SeededEntropy::new(5);
@@ -93,12 +108,20 @@ fn the_reserve_stands_after_every_append() {
         }
         assert_eq!(world.refused, 0);
         world.bench.disk.set_capacity(Some(0));
+        let mut forgotten = 0;
+        while world.refused == 0 && run % 2 == 0 {
+            world.submit_as(forget(1 + draws.draw() as usize % 60), Admission::Forget);
+            world.drain().unwrap();
+            forgotten += 1;
+            assert!(forgotten < 2000, "run {run}: forgetting is never refused");
+        }
+        let refused = world.refused;
         for n in 1..=streams {
             world.submit_as(terminal(n), Admission::Reserved);
             world.drain().unwrap();
             ended += 1;
         }
-        assert_eq!(world.refused, 0, "run {run}: no room for an end");
+        assert_eq!(world.refused, refused, "run {run}: no room for an end");
     }
     assert!(ended > 700, "{ended}");
 }
