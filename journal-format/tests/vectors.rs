@@ -7,6 +7,7 @@
 )]
 
 use sealog_journal_format::compacted::{FoldedGroup, Sources};
+use sealog_journal_format::manifest::{BackupFile, Manifest};
 use sealog_journal_format::names::SegmentName;
 use sealog_journal_format::summary::{SummaryReader, SummaryWriter};
 use sealog_journal_format::{
@@ -146,6 +147,19 @@ fn store(bytes: &[u8]) -> Result<Decoded, FormatError> {
     Ok(Decoded { fields, records: vec![], again: store.encode(sha256).to_vec() })
 }
 
+fn manifest(bytes: &[u8]) -> Result<Decoded, FormatError> {
+    let (manifest, mac) = Manifest::decode(bytes)?;
+    let names = manifest.files.iter().map(BackupFile::file_name).collect();
+    let fields = vec![
+        ("key_id", hex(&manifest.key_id)),
+        ("taken_ms", manifest.taken_ms.to_string()),
+        ("mac", hex(&mac)),
+        ("keyring", manifest.keyring.len().to_string()),
+        ("files", listed(names)),
+    ];
+    Ok(Decoded { fields, records: vec![], again: manifest.encode(|_| mac)? })
+}
+
 fn shown(record: &RecordRef<'_>) -> String {
     let stream = record.stream.map_or("-".to_owned(), |stream| hex(&stream));
     let body = if record.body.is_empty() { "-".to_owned() } else { hex(record.body) };
@@ -252,6 +266,7 @@ fn decode(vector: &Vector) -> Outcome {
         "end" => end(bytes),
         "head-slot" => head_slot(bytes, number("slot")),
         "store" => store(bytes),
+        "manifest" => manifest(bytes),
         "sources" => sources(bytes),
         "folded" => folded(bytes),
         "summary-header" => summary_header(bytes),
@@ -331,5 +346,5 @@ fn vectors() {
     let expected: BTreeSet<_> = seen.keys().map(|(_, expect)| expect.as_str()).collect();
     assert_eq!(expected, classes());
     let good: BTreeSet<_> = seen.keys().filter(|(_, expect)| expect == "ok").map(|(what, _)| what).collect();
-    assert_eq!(good.len(), 11, "each kind of vector has a good one: {good:?}");
+    assert_eq!(good.len(), 12, "each kind of vector has a good one: {good:?}");
 }

@@ -517,7 +517,58 @@ def names():
     put("other", "name", "section 2: the prepared segment is not published", "next")
 
 
-for part in (stores, heads, ends, segments, frames, groups, compacted, summaries, names):
+# --- manifest of a backup (backup.md, section 2) ----------------------------------------------------------------------
+
+KEYRING = bytes(range(200))
+
+
+def backup_file(first, last, generation=0, length=8192 + 160, kind=1, zeros=bytes(15)):
+    return le(8, first) + le(8, last) + le(8, generation) + le(8, length) + CHAIN + MAC + le(1, kind) + zeros
+
+
+def manifest(files=None, version=1, keyring_length=None, count=None, keyring=KEYRING, segment=5, patch=None, mac=MAC):
+    if files is None:
+        files = [backup_file(1, 3, generation=2), backup_file(4, 4), backup_file(5, 5, kind=2)]
+    data = b"SEALOGBK" + le(2, version) + bytes(2)
+    data += le(4, len(keyring) if keyring_length is None else keyring_length)
+    data += le(4, len(files) if count is None else count) + bytes(4) + STORE
+    for counter in (1, 2):
+        empty = {"frames": 0, "last": 0, "chain": bytes(16)} if segment == 0 else {}
+        data += head_slot(counter=counter, segment=segment, **empty)[:512]
+    data += le(8, 1767225600123) + KEY_ID + keyring + b"".join(files)
+    if patch:
+        data = change(data, *patch)
+    data += mac
+    return data + crc(data)
+
+
+def manifests():
+    def put(name, expect, comment, data, **extra):
+        vector(f"manifest-{name}", expect, "manifest", comment, data, **extra)
+
+    ids = f"key_id={KEY_ID.hex()} taken_ms=1767225600123 mac={MAC.hex()}"
+    names = f"000000000001-000000000003.000000000002.{CHAIN.hex()}.seg,000000000004.{CHAIN.hex()}.seg"
+    names += f",000000000005.{CHAIN.hex()}.tail"
+    put("good", "ok", "JB-2 three files, the last one a tail", manifest(), fields=f"{ids} keyring=200 files={names}")
+    put("empty", "ok", "JB-2 a journal without a segment", manifest(files=[], segment=0), fields="files=-")
+    put("magic", "magic", "JB-2 magic of a store", b"SEALOGST" + manifest()[8:])
+    put("newer", "newer", "JB-2 version 2", manifest(version=2))
+    put("short", "short", "JB-2 cut by a byte", manifest()[:-1])
+    put("trailing", "trailing", "JB-2 a byte more", manifest() + b"\0")
+    put("count", "short", "JB-2 more files counted than there are", manifest(count=4))
+    put("count-huge", "too-long", "JB-2 more files than one manifest lists", manifest(count=2**32 - 1))
+    put("keyring-huge", "too-long", "JB-2 a keyring over its limit", manifest(keyring_length=65537))
+    put("crc", "crc", "JB-2 one bit of the MAC", change(manifest(), len(manifest()) - 10, manifest()[-10] ^ 1))
+    put("not-zero", "not-zero", "JB-2 a byte of the reserved part", manifest(patch=(20, 1)))
+    put("file-not-zero", "not-zero", "JB-2 a byte behind a file's kind", manifest(files=[backup_file(1, 1, zeros=b"\1" + bytes(14))], segment=1))
+    put("file-kind", "out-of-range", "JB-2 kind 3", manifest(files=[backup_file(1, 1, kind=3)], segment=1))
+    put("file-length", "out-of-range", "JB-2 no room for a frame", manifest(files=[backup_file(1, 1, length=8192)], segment=1))
+    put("file-hole", "mismatch", "JB-2 a segment is missing", manifest(files=[backup_file(1, 1), backup_file(3, 3)], segment=3))
+    put("file-tail", "mismatch", "JB-2 a tail that is not last", manifest(files=[backup_file(1, 1, kind=2), backup_file(2, 2)], segment=2))
+    put("head", "mismatch", "JB-2 the head names another segment", manifest(segment=6))
+
+
+for part in (stores, heads, ends, segments, frames, groups, compacted, summaries, names, manifests):
     part()
 stale = {path.stem for path in HERE.glob("*.txt")} - written
 assert not stale, f"vectors that nothing writes any more: {stale}"
