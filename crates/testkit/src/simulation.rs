@@ -9,6 +9,7 @@ mod client;
 mod host;
 mod log;
 mod node;
+mod offline;
 mod plan;
 mod random;
 mod run;
@@ -18,6 +19,7 @@ mod world;
 
 pub use campaign::{Campaign, Failing};
 pub use class::{Class, Met, Totals};
+pub use offline::{Change, Cut, Offline};
 pub use plan::{Action, Manner, Plan, Pump, Step, Swarm};
 pub use run::{Finished, run};
 pub use shrink::shrink;

@@ -195,6 +195,7 @@ impl Asking {
         let response = self.ask.send(request, String::new()).await;
         match response.status().as_u16() {
             200 => self.follow(response, Some(id), cursor, manner, None).await,
+            400 if self.ask.world.borrow().diverged(id, cursor) => self.note("diverged"),
             status => self.missed(id, status, &error_code(&text(response).await)),
         }
     }
@@ -276,6 +277,8 @@ impl Asking {
         match status {
             404 => world.absent(id),
             500 | 503 if world.in_trouble || world.stopping => {}
+            // What a fenced copy does not know it does not call unknown.
+            503 if world.log.fenced => world.absent(id),
             _other => world.violated(format!("a read of {id} was answered with {status} {code}")),
         }
     }
@@ -305,7 +308,8 @@ impl Asking {
             self.ask.send(Request::post(format!("/v1/executions/{id}/cancel")), String::new()).await;
         let status = response.status().as_u16();
         self.note(&format!("cancel {id} {status}"));
-        if status != 202 && status != 404 {
+        let fenced = status == 503 && self.ask.world.borrow().log.fenced;
+        if status != 202 && status != 404 && !fenced {
             self.ask.world.borrow_mut().violated(format!("a cancel was answered with {status}"));
         }
     }

@@ -14,7 +14,9 @@ use sealog_seal::{Secret, SlotParams, StoreId};
 use super::plan::Swarm;
 
 const START_MS: u64 = 1_767_225_600_000;
-const KEY: [u8; 32] = [9; 32];
+pub(super) const KEY: [u8; 32] = [9; 32];
+/// Opens a slot that may be there or not.
+pub(super) const SECOND_KEY: [u8; 32] = [8; 32];
 
 #[derive(Clone, Debug)]
 pub(super) struct Host {
@@ -24,6 +26,8 @@ pub(super) struct Host {
     life: u64,
     segment_bytes: u64,
     disk_bytes_max: u64,
+    /// Whether the disk writes directly and reads past its cache.
+    abilities: (bool, bool),
 }
 
 impl Host {
@@ -34,7 +38,8 @@ impl Host {
         disk.set_uncached(swarm.uncached);
         let clock = ManualClock::new(START_MS);
         let (segment_bytes, disk_bytes_max) = (swarm.segment_bytes, swarm.disk_bytes_max);
-        let host = Host { disk, clock, seed, life: 0, segment_bytes, disk_bytes_max };
+        let abilities = (swarm.direct, swarm.uncached);
+        let host = Host { disk, clock, seed, life: 0, segment_bytes, disk_bytes_max, abilities };
         let config = host.config(&host.disk);
         let create = Create {
             disk: Arc::clone(&config.disk),
@@ -51,7 +56,8 @@ impl Host {
 
     pub(super) fn config(&self, disk: &SimDisk) -> Config {
         let clock = Arc::new(self.clock.clone());
-        let mut config = Config::new(Arc::new(disk.clone()), clock, self.entropy(1), vec![Secret::raw(KEY)]);
+        let secrets = vec![Secret::raw(KEY), Secret::raw(SECOND_KEY)];
+        let mut config = Config::new(Arc::new(disk.clone()), clock, self.entropy(1), secrets);
         config.codec = Arc::new(EngineCodec);
         config.tuning.first_segment_bytes = self.segment_bytes;
         config.tuning.segment_bytes_min = self.segment_bytes.min(64 << 10);
@@ -83,6 +89,13 @@ impl Host {
     /// The process dies; the page cache stays.
     pub(super) fn kill(&mut self) {
         self.disk = self.disk.fork();
+    }
+
+    /// Another directory takes the place of the journal's.
+    pub(super) fn replace_disk(&mut self, disk: SimDisk) {
+        disk.set_direct(self.abilities.0);
+        disk.set_uncached(self.abilities.1);
+        self.disk = disk;
     }
 
     pub(super) fn wall(&self) -> Timestamp {

@@ -11,7 +11,9 @@ use sealog_events::{
 };
 use sealog_http::sse_frame;
 use sealog_journal::Record;
-use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX};
+use sealog_journal_format::journal_records::{
+    Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED, KIND_UNFENCED,
+};
 
 use super::script::Call;
 
@@ -25,6 +27,8 @@ pub(super) struct Execution {
     /// Sequence of `route.selected`.
     pub(super) routed: Option<u64>,
     pub(super) ended: Option<Timestamp>,
+    /// It was open in a copy that the journal was restored from, which held so many of its events.
+    pub(super) copied: Option<u64>,
     /// The result record that stands before the terminal event.
     result: Option<MaterializedResult>,
     /// Events of the provider's so far.
@@ -54,6 +58,8 @@ pub(super) struct Log {
     /// Dense up to here.
     pub(super) through: u64,
     pub(super) newest: Timestamp,
+    /// Restored from a copy and not unfenced.
+    pub(super) fenced: bool,
     /// A creation whose first event must come next.
     half: Option<ExecutionId>,
 }
@@ -96,7 +102,18 @@ impl Log {
             return Err(format!("{half} was created without its first event"));
         }
         if record.kind <= KIND_JOURNAL_MAX {
-            return if record.kind == KIND_FORGET { self.forget(record, context) } else { Ok(()) };
+            return match record.kind {
+                KIND_FORGET => self.forget(record, context),
+                KIND_RESTORED => {
+                    self.restored();
+                    Ok(())
+                }
+                KIND_UNFENCED => {
+                    self.fenced = false;
+                    Ok(())
+                }
+                other => Err(format!("a record of the journal's own of kind {other}")),
+            };
         }
         let stream = record.stream.ok_or("a record of no execution")?;
         let id = ExecutionId::from_bytes(stream.0);
@@ -124,10 +141,20 @@ impl Log {
         }
     }
 
+    fn restored(&mut self) {
+        self.fenced = true;
+        for execution in self.executions.values_mut().filter(|execution| execution.ended.is_none()) {
+            execution.copied.get_or_insert(execution.events.len() as u64);
+        }
+    }
+
     fn create(&mut self, id: ExecutionId, record: &Record, context: &Context<'_>) -> Result<(), String> {
         let created = body::decode_created(&record.body).map_err(|e| e.to_string())?;
         if self.executions.contains_key(&id) || self.forgotten.contains(&id) {
             return Err(format!("{id} was created twice"));
+        }
+        if self.fenced {
+            return Err(format!("{id} was created behind a fence"));
         }
         if let Some(identity) = created.identity {
             if let Some(owner) = self.owners.get(&identity.key_hash) {
@@ -147,6 +174,7 @@ impl Log {
             frames: Vec::new(),
             routed: None,
             ended: None,
+            copied: None,
             result: None,
             reported: 0,
         };

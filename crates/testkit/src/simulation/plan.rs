@@ -7,6 +7,7 @@ use sealog_engine::EngineOptions;
 use sealog_engine::store::StoreLimits;
 
 use super::class::Class;
+use super::offline::{Change, Cut, Offline};
 use super::random::Random;
 
 /// One step and how the machine goes on behind it.
@@ -73,6 +74,12 @@ pub enum Action {
     },
     /// What is due is let go, as a node does from time to time.
     Sweep,
+    /// A backup, beside the node.
+    Backup {
+        cut: Cut,
+    },
+    /// A clean shutdown, then work on the stopped node.
+    Offline(Offline),
     Restart,
     Kill,
     PowerLoss {
@@ -151,6 +158,10 @@ const PEACEFUL: &[(Class, u32)] = &[
     (Class::ClockBack, 2),
     (Class::Restart, 2),
     (Class::Sweep, 2),
+    (Class::Backup, 3),
+    (Class::Rekey, 1),
+    (Class::Restore, 1),
+    (Class::Unfence, 1),
 ];
 
 const FAULTS: &[(Class, u32)] = &[
@@ -272,6 +283,12 @@ impl Drawn<'_> {
         }
     }
 
+    /// Faultless runs draw none.
+    fn cut(&mut self, after: u64) -> Cut {
+        let (cut, after, keep) = (self.random.percent(30), self.random.below(after), self.choice());
+        (cut && self.swarm.faults).then_some((after, keep))
+    }
+
     fn fault(&mut self, kind: FaultKind) -> Action {
         let nth = self.random.below(12);
         let operation = self.random.pick(&[
@@ -341,6 +358,16 @@ impl Drawn<'_> {
             }
             Class::ClockBack => Action::Jump { ms: self.random.pick(&[-500, -61_000, -3_600_000]) },
             Class::Sweep => Action::Sweep,
+            Class::Backup => Action::Backup { cut: self.cut(40) },
+            Class::Rekey => {
+                let change = self.random.pick(&[Change::Slot, Change::Slot, Change::Replace, Change::Rotate]);
+                Action::Offline(Offline::Rekey { change, cut: self.cut(25) })
+            }
+            Class::Restore => {
+                let from_backup = self.random.percent(70);
+                Action::Offline(Offline::Restore { from_backup, cut: self.cut(60) })
+            }
+            Class::Unfence => Action::Offline(Offline::Unfence { cut: self.cut(20) }),
             Class::Restart => Action::Restart,
             Class::Kill => Action::Kill,
             Class::PowerLoss => Action::PowerLoss { keep: self.choice(), start_cut: None },
@@ -364,6 +391,9 @@ impl Drawn<'_> {
             }
             // These come of steps and are none.
             Class::Replay
+            | Class::BackupCut
+            | Class::OfflineCut
+            | Class::Fenced
             | Class::Large
             | Class::Faultless
             | Class::Interrupted
@@ -396,6 +426,11 @@ impl Action {
             Action::Jump { ms } if *ms < 0 => Class::ClockBack,
             Action::Jump { .. } => Class::ClockForward,
             Action::Sweep => Class::Sweep,
+            Action::Backup { .. } => Class::Backup,
+            Action::Offline(Offline::Rekey { .. }) => Class::Rekey,
+            // Counted when there was something to restore.
+            Action::Offline(Offline::Restore { .. }) => return None,
+            Action::Offline(Offline::Unfence { .. }) => Class::Unfence,
             Action::Restart => Class::Restart,
             Action::Kill => Class::Kill,
             Action::PowerLoss { start_cut: None, .. } => Class::PowerLoss,

@@ -15,6 +15,7 @@ use super::class::{Class, Totals};
 use super::client::text;
 use super::host::Host;
 use super::node::{Node, Setup};
+use super::offline::{self, Cut, Done, Offline, Vault};
 use super::plan::{Action, LOOKS, Plan, Step};
 use super::random::Random;
 use super::script::lock;
@@ -49,8 +50,18 @@ pub fn run(plan: &Plan) -> Finished {
         Ok(host) => {
             let setup = Setup { options: plan.swarm.options, large: plan.swarm.large };
             let looks = Random::of(plan.seed, LOOKS);
-            let mut run =
-                Run { plan, world: Rc::clone(&world), host, setup, at: 0, looks, cut: None, start_cut: None };
+            let mut run = Run {
+                vault: Vault::default(),
+                offline: None,
+                plan,
+                world: Rc::clone(&world),
+                host,
+                setup,
+                at: 0,
+                looks,
+                cut: None,
+                start_cut: None,
+            };
             run.lives();
         }
         Err(error) => world.borrow_mut().violated(format!("no journal could be made: {error}")),
@@ -83,6 +94,9 @@ struct Run<'a> {
     cut: Option<Choice>,
     /// A cut of the next start.
     start_cut: Option<(u64, Choice)>,
+    /// What is to be done before the next start.
+    offline: Option<Offline>,
+    vault: Vault,
 }
 
 impl Run<'_> {
@@ -125,9 +139,51 @@ impl Run<'_> {
             self.cut = None;
             self.host.next_process();
             self.judge();
+            if let Some(work) = self.offline.take().filter(|_| !self.is_violated()) {
+                self.work_offline(work);
+            }
             if self.is_violated() || matches!(end, End::Over) {
                 return;
             }
+        }
+    }
+
+    fn work_offline(&mut self, work: Offline) {
+        let done = offline::work(&mut self.host, &mut self.vault, work);
+        self.host.next_process();
+        let mut world = self.world.borrow_mut();
+        world.note(format!("  {work:?}: {}", done.as_ref().map_or("violated", Done::as_str)));
+        match done {
+            Ok(Done::Well) => {}
+            Ok(Done::Nothing) => return,
+            Ok(Done::Cut) => {
+                world.met(Class::OfflineCut);
+                world.totals.crash_images += 1;
+            }
+            Ok(Done::Restored(records)) => {
+                world.met(Class::Restore);
+                world.restored(&records);
+            }
+            Err(what) => return world.violated(what),
+        }
+        drop(world);
+        self.judge();
+    }
+
+    /// Takes a backup beside the node and holds it against what is durable.
+    fn back_up(&mut self, cut: Cut) {
+        let taken = self.vault.take(&self.host, cut);
+        let mut world = self.world.borrow_mut();
+        match taken {
+            Ok(Some(live)) => world.note(format!("  backup, beside a writer: {live}")),
+            Ok(None) => world.met(Class::BackupCut),
+            Err(_failed) if world.in_trouble => return,
+            Err(what) => return world.violated(what),
+        }
+        let held = self.vault.held().unwrap_or_default();
+        let known = world.log.records().map(|(_, record)| record);
+        if world.current && !held.iter().eq(known.take(held.len())) {
+            world.violated("a backup holds something else than what is durable");
         }
     }
 
@@ -250,7 +306,8 @@ impl Run<'_> {
         }
         for one in &opened.interrupted {
             let Some(execution) = world.log.executions.get(&one.id) else { continue };
-            let never = execution.routed.is_none() && !opened.recovery.cut_written_bytes();
+            let certain = execution.copied.is_none() && !opened.recovery.cut_written_bytes();
+            let never = execution.routed.is_none() && certain;
             let (outcome, sentence) = match never {
                 true => (Outcome::NotDispatched, "nothing was sent"),
                 false => (Outcome::Unknown, "remote outcome is unknown"),
@@ -298,6 +355,12 @@ impl Run<'_> {
         let cursors = [0, self.looks.below(execution.last_sequence() + 1)];
         for cursor in cursors {
             let response = node.ask.get(&format!("/v1/executions/{id}/events?after={cursor}")).await;
+            if self.world.borrow().diverged(id, cursor) {
+                if response.status().as_u16() != 400 {
+                    self.violated(format!("cursor {cursor} of {id} belongs to another history"));
+                }
+                continue;
+            }
             let mut body = response.into_body();
             let mut frames = Vec::new();
             while let Some(Ok(frame)) = body.frame().await {
@@ -387,6 +450,11 @@ impl Run<'_> {
                 node.client(|_| async move {
                     let _ = store.sweep().await;
                 });
+            }
+            Action::Backup { cut } => self.back_up(*cut),
+            Action::Offline(work) => {
+                self.offline = Some(*work);
+                return Some(self.restart(node).await);
             }
             Action::Restart => return Some(self.restart(node).await),
             Action::Kill => return Some(End::Killed),

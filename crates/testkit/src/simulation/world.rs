@@ -204,6 +204,10 @@ impl World {
                 self.met(Class::RefusedFull);
                 true
             }
+            (503, "provider_unavailable") if self.log.fenced => {
+                self.met(Class::Fenced);
+                true
+            }
             (503, "provider_unavailable") => self.stopping,
             // It ended, and was let go, before its stream was asked for.
             (404, "not_found") => streaming,
@@ -241,6 +245,22 @@ impl World {
         if !fair && self.shown.contains(&id) {
             self.violated(format!("{id} is answered as unknown, and nothing let it go"));
         }
+    }
+
+    /// The journal was restored: what it held then is all there is now, and what was told beyond it is void.
+    pub(super) fn restored(&mut self, records: &[Record]) {
+        self.log = Log::default();
+        self.told.clear();
+        self.matched = 0;
+        let called: Vec<ExecutionId> = lock(&self.calls).by_execution.keys().copied().collect();
+        self.called.extend(called);
+        records.iter().for_each(|record| self.durable(record));
+    }
+
+    /// Whether a cursor lies behind what a copy held of an execution.
+    pub(super) fn diverged(&self, id: ExecutionId, cursor: u64) -> bool {
+        let copied = self.log.executions.get(&id).and_then(|execution| execution.copied);
+        copied.is_some_and(|copied| cursor > copied)
     }
 
     fn settle_if_current(&mut self) {
