@@ -47,7 +47,10 @@ impl Execution {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
+    /// All there ever were, dropped ones too.
     records: BTreeMap<u64, Record>,
+    /// Sequences that compaction has dropped: they must never be seen again.
+    dropped: BTreeSet<u64>,
     /// Not forgotten, by id.
     pub(super) executions: BTreeMap<ExecutionId, Execution>,
     pub(super) forgotten: BTreeSet<ExecutionId>,
@@ -75,8 +78,63 @@ pub(super) struct Context<'a> {
 }
 
 impl Log {
-    pub(super) fn records(&self) -> impl Iterator<Item = (&u64, &Record)> {
-        self.records.iter()
+    /// Holds what was read of a journal or a copy against what is durable: everything up to the last one that was
+    /// read must be there, byte for byte, but for what may have been dropped. Names what was, and what lies behind.
+    pub(super) fn compare<'a>(&self, found: &'a [Record]) -> Result<(Vec<u64>, &'a [Record]), String> {
+        let mut rest = found;
+        let mut gone = Vec::new();
+        for (sequence, known) in self.records.iter().filter(|(sequence, _)| !self.dropped.contains(sequence))
+        {
+            match rest.split_first() {
+                Some((first, behind)) if first == known => rest = behind,
+                Some((first, _)) if first.sequence == *sequence => {
+                    return Err(format!("ALTERED record {sequence}"));
+                }
+                Some((first, _)) if first.sequence < *sequence => {
+                    return Err(format!("PHANTOM record {}, which was dropped", first.sequence));
+                }
+                Some(_) | None if self.may_be_dropped(known, found) => gone.push(*sequence),
+                Some(_) | None => {
+                    return Err(format!("LOST record {sequence} of kind {}, which was durable", known.kind));
+                }
+            }
+        }
+        match rest.first() {
+            Some(first) if first.sequence <= self.through => {
+                Err(format!("PHANTOM record {}, which was dropped", first.sequence))
+            }
+            Some(_) | None => Ok((gone, rest)),
+        }
+    }
+
+    /// JD-6: what a durable forget record names; the record itself once nothing of it is left.
+    fn may_be_dropped(&self, record: &Record, found: &[Record]) -> bool {
+        match record.stream {
+            Some(stream) => self.forgotten.contains(&ExecutionId::from_bytes(stream.0)),
+            None if record.kind == KIND_FORGET => {
+                let mut named = Forget::ids(&record.body).into_iter().flatten();
+                !named.any(|id| found.iter().any(|one| one.stream.is_some_and(|stream| stream.0 == id)))
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn drop_records(&mut self, gone: &[u64]) {
+        self.dropped.extend(gone);
+    }
+
+    /// The records up to a sequence, in order: what a copy that ends there grew from.
+    pub(super) fn history(&self, through: u64) -> Vec<Record> {
+        self.records.range(..=through).map(|(_, record)| record.clone()).collect()
+    }
+
+    /// A copy that holds no more than this: what ends there may have been dropped from it.
+    pub(super) fn up_to(&self, through: u64) -> Log {
+        let mut log = self.clone();
+        log.records.split_off(&(through + 1));
+        log.dropped.clear();
+        log.through = through;
+        log
     }
 
     /// The unit that the last record belongs to must be whole.
@@ -249,15 +307,27 @@ impl Log {
         Ok(())
     }
 
-    /// Executions that a store must show at this time.
-    pub(super) fn visible(&self, wall: Timestamp, retention_ms: u64) -> Vec<ExecutionId> {
+    /// Whether a list is what a store must show at this time. Where compaction has dropped records, the times in the
+    /// journal that retention counts by may have gone with them; then only the sure part is judged.
+    pub(super) fn is_shown(&self, listed: &[ExecutionId], wall: Timestamp, retention_ms: u64) -> bool {
         let now = wall.max(self.newest).0;
-        let kept = |execution: &Execution| {
-            execution.ended.is_none_or(|ended| now < ended.0.saturating_add(retention_ms))
-        };
-        let visible = self.executions.iter().filter(|(_, execution)| kept(execution));
-        let mut visible: Vec<_> = visible.map(|(id, execution)| (execution.created_at, *id)).collect();
-        visible.sort_unstable();
-        visible.into_iter().map(|(_, id)| id).collect()
+        let is_over = |ended: Timestamp| now >= ended.0.saturating_add(retention_ms);
+        let mut exact: Vec<(Timestamp, ExecutionId)> = Vec::new();
+        let mut sure = BTreeSet::new();
+        for (id, execution) in &self.executions {
+            let ended = execution.ended;
+            if ended.is_none_or(|ended| !is_over(ended)) {
+                exact.push((execution.created_at, *id));
+            }
+            let last = execution.events.last().map(|event| event.time);
+            if ended.is_none() || last.is_some_and(|last| !is_over(last)) {
+                sure.insert(*id);
+            }
+        }
+        exact.sort_unstable();
+        if self.dropped.is_empty() {
+            return exact.iter().map(|(_, id)| id).eq(listed);
+        }
+        sure.iter().all(|id| listed.contains(id)) && listed.iter().all(|id| self.executions.contains_key(id))
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use sealog_disk::Disk;
 use sealog_disk::sim::{Choice, SimDisk};
 use sealog_journal::{
-    BackupDisk, Config, JournalError, Record, Rekey, audit, backup, key_facts, restore, unfence,
+    BackupDisk, Config, Ignore, Journal, JournalError, Record, Rekey, audit, backup, key_facts, restore,
+    unfence,
 };
 use sealog_seal::{NewSlot, Secret, SlotParams};
 
@@ -38,6 +39,10 @@ pub enum Offline {
         cut: Cut,
     },
     Unfence {
+        cut: Cut,
+    },
+    /// Everything that can be folded or dropped.
+    Compact {
         cut: Cut,
     },
 }
@@ -96,8 +101,10 @@ impl Vault {
             self.disk = self.disk.crash_point().image(cut.map_or(Choice::Nothing, |cut| cut.1));
             let now = self.read(host)?;
             // Either the earlier one or the one that was being taken, and the host says later which may be.
-            let kept = now.as_ref().map_or(0, Vec::len) >= self.held.as_ref().map_or(0, Vec::len);
-            if !kept {
+            let last = |held: &Option<Vec<Record>>| {
+                held.as_ref().map(|records| records.last().map_or(0, |record| record.sequence))
+            };
+            if last(&now) < last(&self.held) {
                 return Err("LOST a backup that was there before the one that was cut short".to_owned());
             }
             self.held = now;
@@ -158,6 +165,9 @@ pub(super) fn work(host: &mut Host, vault: &mut Vault, work: Offline) -> Result<
         Offline::Unfence { cut } => in_place(host, cut, |config| {
             unfence(config).map(|_| ()).map_err(|e| format!("an unfence failed: {e}"))
         }),
+        Offline::Compact { cut } => {
+            in_place(host, cut, |config| compact(config).map_err(|e| format!("a compaction failed: {e}")))
+        }
         Offline::Restore { from_backup, cut } => restored(host, vault, from_backup, cut),
     }
 }
@@ -201,6 +211,13 @@ fn rekey(config: &Config, change: Change) -> Result<(), String> {
         (true, true) => Ok(()),
         (true, false) | (false, _) => Err(format!("after {change:?} not exactly its slots open")),
     }
+}
+
+fn compact(config: &Config) -> Result<(), JournalError> {
+    let (journal, _) = Journal::open_manual(config, &mut Ignore)?;
+    let compacted = journal.compact_all(&mut |_| {});
+    let closed = journal.close();
+    compacted.and(closed)
 }
 
 /// A restore into a directory of its own, which then takes the journal's place. What is cut short is done again.

@@ -160,6 +160,7 @@ const PEACEFUL: &[(Class, u32)] = &[
     (Class::Sweep, 2),
     (Class::Backup, 3),
     (Class::Rekey, 1),
+    (Class::Compact, 2),
     (Class::Restore, 1),
     (Class::Unfence, 1),
 ];
@@ -363,6 +364,7 @@ impl Drawn<'_> {
                 let change = self.random.pick(&[Change::Slot, Change::Slot, Change::Replace, Change::Rotate]);
                 Action::Offline(Offline::Rekey { change, cut: self.cut(25) })
             }
+            Class::Compact => Action::Offline(Offline::Compact { cut: self.cut(60) }),
             Class::Restore => {
                 let from_backup = self.random.percent(70);
                 Action::Offline(Offline::Restore { from_backup, cut: self.cut(60) })
@@ -384,6 +386,8 @@ impl Drawn<'_> {
                 self.fault(FaultKind::ShortWrite(bytes))
             }
             Class::FaultInterrupted => self.fault(FaultKind::Interrupted),
+            // What no read past the cache can see, no start can know (F2); it says that it judged the cache.
+            Class::FaultSync if !self.swarm.uncached => self.fault(FaultKind::Io),
             Class::FaultSync => self.fault(FaultKind::FsyncLies),
             Class::SmallDisk => {
                 let spare = self.random.pick(&[Some(0), Some(20_000), Some(200_000), None]);
@@ -394,6 +398,8 @@ impl Drawn<'_> {
             | Class::BackupCut
             | Class::OfflineCut
             | Class::Fenced
+            | Class::Compacted
+            | Class::Dropped
             | Class::Large
             | Class::Faultless
             | Class::Interrupted
@@ -428,8 +434,8 @@ impl Action {
             Action::Sweep => Class::Sweep,
             Action::Backup { .. } => Class::Backup,
             Action::Offline(Offline::Rekey { .. }) => Class::Rekey,
-            // Counted when there was something to restore.
-            Action::Offline(Offline::Restore { .. }) => return None,
+            // Counted when it was done.
+            Action::Offline(Offline::Restore { .. } | Offline::Compact { .. }) => return None,
             Action::Offline(Offline::Unfence { .. }) => Class::Unfence,
             Action::Restart => Class::Restart,
             Action::Kill => Class::Kill,

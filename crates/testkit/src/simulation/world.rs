@@ -248,13 +248,19 @@ impl World {
     }
 
     /// The journal was restored: what it held then is all there is now, and what was told beyond it is void.
-    pub(super) fn restored(&mut self, records: &[Record]) {
+    pub(super) fn restored(&mut self, held: &[Record]) {
+        let through = held.last().map_or(0, |record| record.sequence);
+        let records = self.log.history(through);
         self.log = Log::default();
         self.told.clear();
         self.matched = 0;
         let called: Vec<ExecutionId> = lock(&self.calls).by_execution.keys().copied().collect();
         self.called.extend(called);
         records.iter().for_each(|record| self.durable(record));
+        match self.log.compare(held) {
+            Ok((gone, _)) => self.log.drop_records(&gone),
+            Err(what) => self.violated(format!("{what}: in a copy")),
+        }
     }
 
     /// Whether a cursor lies behind what a copy held of an execution.
