@@ -262,7 +262,9 @@ impl Run<'_> {
             world.latest = self.host.wall();
         }
         self.interrupted(&opened, &open);
-        self.look_over(&node).await;
+        if !self.is_violated() {
+            self.look_over(&node).await;
+        }
         while !self.is_violated() {
             let Some(step) = self.plan.steps.get(self.at) else { break };
             self.at += 1;
@@ -361,10 +363,11 @@ impl Run<'_> {
             let mut body = response.into_body();
             let mut frames = Vec::new();
             while let Some(Ok(frame)) = body.frame().await {
-                frames.extend_from_slice(&frame.into_data().unwrap_or_default());
-                if frames.len() > 64 << 20 {
-                    break;
+                let frame = frame.into_data().unwrap_or_default();
+                if frame == sealog_http::SSE_HEARTBEAT.as_bytes() {
+                    return self.violated(format!("STUCK: {id} has no end behind a start"));
                 }
+                frames.extend_from_slice(&frame);
             }
             if frames != execution.frames[cursor as usize..].concat().into_bytes() {
                 self.violated(format!("the events of {id} behind {cursor} are not its durable ones"));
