@@ -59,6 +59,7 @@ classes! {
     FaultInterrupted = "EINTR",
     FaultSync = "sync that fails once and lies",
     SmallDisk = "full disk",
+    FullStart = "start without room for its ends",
     Large = "run with a large journal",
     Faultless = "run without any fault",
     Interrupted = "interrupted, outcome unknown",

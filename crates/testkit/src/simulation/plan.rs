@@ -325,6 +325,35 @@ impl Drawn<'_> {
         }
     }
 
+    /// What is done to the machine.
+    fn harm(&mut self, class: Class) -> Action {
+        match class {
+            Class::Kill => Action::Kill,
+            Class::PowerLoss => Action::PowerLoss { keep: self.choice(), start_cut: None },
+            Class::CutStart => {
+                let cut = (self.random.below(30), self.choice());
+                Action::PowerLoss { keep: self.choice(), start_cut: Some(cut) }
+            }
+            Class::PowerCut => Action::PowerCut { after: self.random.below(25), keep: self.choice() },
+            Class::FaultIo => self.fault(FaultKind::Io),
+            Class::FaultFull => self.fault(FaultKind::Full),
+            Class::FaultDescriptors => self.fault(FaultKind::Descriptors),
+            Class::FaultShort => {
+                let bytes = self.random.pick(&[0, 1, 100, 512, 3000]);
+                self.fault(FaultKind::ShortWrite(bytes))
+            }
+            Class::FaultInterrupted => self.fault(FaultKind::Interrupted),
+            // What no read past the cache can see, no start can know (F2); it says that it judged the cache.
+            Class::FaultSync if !self.swarm.uncached => self.fault(FaultKind::Io),
+            Class::FaultSync => self.fault(FaultKind::FsyncLies),
+            Class::SmallDisk => {
+                let spare = self.random.pick(&[Some(0), Some(20_000), Some(200_000), None]);
+                Action::Space { spare }
+            }
+            _peaceful => Action::Nothing,
+        }
+    }
+
     fn action(&mut self, class: Class) -> Action {
         match class {
             Class::Submit => self.submit(false, None),
@@ -371,44 +400,19 @@ impl Drawn<'_> {
             }
             Class::Unfence => Action::Offline(Offline::Unfence { cut: self.cut(20) }),
             Class::Restart => Action::Restart,
-            Class::Kill => Action::Kill,
-            Class::PowerLoss => Action::PowerLoss { keep: self.choice(), start_cut: None },
-            Class::CutStart => {
-                let cut = (self.random.below(30), self.choice());
-                Action::PowerLoss { keep: self.choice(), start_cut: Some(cut) }
-            }
-            Class::PowerCut => Action::PowerCut { after: self.random.below(25), keep: self.choice() },
-            Class::FaultIo => self.fault(FaultKind::Io),
-            Class::FaultFull => self.fault(FaultKind::Full),
-            Class::FaultDescriptors => self.fault(FaultKind::Descriptors),
-            Class::FaultShort => {
-                let bytes = self.random.pick(&[0, 1, 100, 512, 3000]);
-                self.fault(FaultKind::ShortWrite(bytes))
-            }
-            Class::FaultInterrupted => self.fault(FaultKind::Interrupted),
-            // What no read past the cache can see, no start can know (F2); it says that it judged the cache.
-            Class::FaultSync if !self.swarm.uncached => self.fault(FaultKind::Io),
-            Class::FaultSync => self.fault(FaultKind::FsyncLies),
-            Class::SmallDisk => {
-                let spare = self.random.pick(&[Some(0), Some(20_000), Some(200_000), None]);
-                Action::Space { spare }
-            }
-            // These come of steps and are none.
-            Class::Replay
-            | Class::BackupCut
-            | Class::OfflineCut
-            | Class::Fenced
-            | Class::Compacted
-            | Class::Dropped
-            | Class::Large
-            | Class::Faultless
-            | Class::Interrupted
-            | Class::NotDispatched
-            | Class::TornTail
-            | Class::Poisoned
-            | Class::RefusedFull
-            | Class::Forgotten
-            | Class::Rolled => Action::Nothing,
+            Class::Kill
+            | Class::PowerLoss
+            | Class::CutStart
+            | Class::PowerCut
+            | Class::FaultIo
+            | Class::FaultFull
+            | Class::FaultDescriptors
+            | Class::FaultShort
+            | Class::FaultInterrupted
+            | Class::FaultSync
+            | Class::SmallDisk => self.harm(class),
+            // The others come of steps and are none.
+            _outcome => Action::Nothing,
         }
     }
 }

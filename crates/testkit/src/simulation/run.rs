@@ -256,6 +256,12 @@ impl Run<'_> {
         self.host.disk.cut_at(u64::MAX);
         self.cut = None;
         node.tail();
+        if opened.unended > 0 {
+            // It serves what there is and waits for room; an operator makes some and starts it anew.
+            self.host.disk.set_capacity(None);
+            self.world.borrow_mut().met(Class::FullStart);
+            return End::Killed;
+        }
         {
             let mut world = self.world.borrow_mut();
             world.shown = world.log.executions.keys().copied().collect();
@@ -409,34 +415,11 @@ impl Run<'_> {
 
     async fn act(&mut self, node: &mut Node, action: &Action) -> Option<End> {
         match action {
-            Action::Submit { request, key, stream } => {
-                let (request, key, stream) = (*request, *key, *stream);
-                node.client(|asking| asking.submit(key, request, stream));
-            }
-            Action::Race { request, other, key, clients } => {
-                for number in 0..*clients {
-                    let request = other.filter(|_| number % 2 == 1).unwrap_or(*request);
-                    let key = Some(*key);
-                    node.client(|asking| asking.submit(key, request, None));
-                }
-            }
-            Action::Cancel { pick } => {
-                if let Some(id) = node.pick(*pick) {
-                    node.client(|asking| asking.cancel(id));
-                }
-            }
-            Action::Watch { pick, cursor, manner } => {
-                let (cursor, manner) = (*cursor, *manner);
-                if let Some(id) = node.pick(*pick) {
-                    node.client(|asking| asking.watch(id, cursor, manner));
-                }
-            }
-            Action::Read { pick, result } => {
-                let result = *result;
-                if let Some(id) = node.pick(*pick) {
-                    node.client(|asking| asking.read(id, result));
-                }
-            }
+            Action::Submit { .. }
+            | Action::Race { .. }
+            | Action::Cancel { .. }
+            | Action::Watch { .. }
+            | Action::Read { .. } => clients(node, action),
             Action::Resume => node.resume(),
             Action::List => self.list(node).await,
             Action::Wait { ms } => node.pass(&self.host, *ms).await,
@@ -557,5 +540,40 @@ impl Run<'_> {
             End::Closed if quiet => End::Over,
             _more => End::StepsOver,
         }
+    }
+}
+
+/// Sends clients on their way.
+fn clients(node: &mut Node, action: &Action) {
+    match action {
+        Action::Submit { request, key, stream } => {
+            let (request, key, stream) = (*request, *key, *stream);
+            node.client(|asking| asking.submit(key, request, stream));
+        }
+        Action::Race { request, other, key, clients } => {
+            for number in 0..*clients {
+                let request = other.filter(|_| number % 2 == 1).unwrap_or(*request);
+                let key = Some(*key);
+                node.client(|asking| asking.submit(key, request, None));
+            }
+        }
+        Action::Cancel { pick } => {
+            if let Some(id) = node.pick(*pick) {
+                node.client(|asking| asking.cancel(id));
+            }
+        }
+        Action::Watch { pick, cursor, manner } => {
+            let (cursor, manner) = (*cursor, *manner);
+            if let Some(id) = node.pick(*pick) {
+                node.client(|asking| asking.watch(id, cursor, manner));
+            }
+        }
+        Action::Read { pick, result } => {
+            let result = *result;
+            if let Some(id) = node.pick(*pick) {
+                node.client(|asking| asking.read(id, result));
+            }
+        }
+        _of_the_machine => {}
     }
 }
