@@ -217,12 +217,7 @@ fn summary_header(bytes: &[u8]) -> Result<Decoded, FormatError> {
 
 fn summary_body(bytes: &[u8]) -> Result<Decoded, FormatError> {
     let body = SummaryReader::new(bytes)?;
-    let base = bytes.iter().skip_while(|byte| **byte >= 0x80).skip(1);
-    let base = base.enumerate().fold((0, true), |(sum, on), (at, byte)| match on {
-        true => (sum | u64::from(byte & 0x7f) << (7 * at), byte & 0x80 != 0),
-        false => (sum, false),
-    });
-    let mut again = SummaryWriter::new(body.first_sequence(), base.0);
+    let mut again = SummaryWriter::new(body.first_sequence(), body.newest_time_ms());
     body.own.iter().for_each(|own| again.own(own));
     body.marks.iter().for_each(|mark| again.mark(*mark));
     let own = body.own.iter().map(|own| format!("{}:{}", own.sequence, own.kind)).collect();

@@ -2,7 +2,7 @@
 //!
 //! Owns the order of opening and closing, and what a start reports. Must never bind a port.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sealog_disk::real::{RealClock, RealEntropy};
@@ -27,6 +27,7 @@ pub struct Node {
     /// Absent where nothing is written.
     pub budget: Option<DiskBudget>,
     store: Arc<JournalStore>,
+    dir: PathBuf,
 }
 
 impl Node {
@@ -46,6 +47,7 @@ impl Node {
         let budget = DiskBudget::of(&journal, config.store.max_disk_bytes)
             .map_err(|error| Failure::directory(error, dir))?;
         journal.tuning.disk_bytes_max = budget.bytes;
+        journal.tuning.boot_check_bytes = config.store.boot_check_bytes;
         let (store, opened) =
             JournalStore::open(&journal, config.store.limits).map_err(|error| open_failure(error, dir))?;
         tell_recovery(&opened, render);
@@ -77,7 +79,7 @@ impl Node {
                  original is gone for good: sealog journal unfence {dir}"
             ));
         }
-        Ok(Node { engine, budget: Some(budget), store })
+        Ok(Node { engine, budget: Some(budget), store, dir: dir.to_owned() })
     }
 
     /// An engine over a stopped journal or a backup that it only reads. Inside a tokio runtime.
@@ -98,15 +100,20 @@ impl Node {
         let clock = Arc::new(RealClock::new());
         let engine = Engine::start(options, config.providers, events, clock, Arc::new(RealEntropy));
         render.note("read-only: nothing is written, and whatever would have to be is answered 503");
-        Ok(Node { engine, budget: None, store })
+        Ok(Node { engine, budget: None, store, dir: dir.to_owned() })
     }
 
     /// Seals and closes the journal. Nobody may wait for an event any more.
     ///
     /// # Errors
-    /// Exit 75: the journal's writer had stopped; the next start recovers.
+    /// Exit 75: the journal's writer had stopped; the next start recovers. Exit 13: damage had stopped it; the next
+    /// start refuses.
     pub async fn close(&self) -> Result<()> {
-        self.store.close().await.map_err(|error| closing_failed(&error))
+        let closed = self.store.close().await;
+        match self.store.damage() {
+            Some(damage) => Err(Failure::journal(damage, &self.dir)),
+            None => closed.map_err(|error| closing_failed(&error)),
+        }
     }
 }
 
@@ -226,6 +233,9 @@ fn tell_made(ready: &Ready, dir: &Path, render: Render) {
     }
 }
 
+/// Less than this is read before anybody has looked.
+const UNCHECKED_TOLD_BYTES: u64 = 64 << 20;
+
 /// What was found, cut and marked.
 fn tell_recovery(opened: &Opened, render: Render) {
     let found = &opened.recovery;
@@ -238,6 +248,16 @@ fn tell_recovery(opened: &Opened, render: Render) {
         counted(records, "record"),
         found.last_sequence
     ));
+    let unchecked: u64 = found.unchecked.iter().map(|segment| segment.bytes).sum();
+    let unread: u64 = found.unchecked.iter().filter(|s| !s.read).map(|segment| segment.bytes).sum();
+    if unchecked >= UNCHECKED_TOLD_BYTES || unread > 0 {
+        render.note(&format!(
+            "not yet checked: the tags of {}; of these {} were not read at all (boot_check_bytes). They are read in the \
+             background",
+            mebibytes(unchecked),
+            mebibytes(unread)
+        ));
+    }
     if let Some(tail) = &found.tail {
         let kept = match found.repairs.tail_quarantined {
             true => "cut, with a copy in quarantine/",

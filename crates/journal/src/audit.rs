@@ -88,7 +88,8 @@ pub(crate) fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> 
     let head = if live { settle(config, &store)? } else { head::read(&*store.disk, &store.keyring)? };
     // On a stopped journal the device is asked, as a start would: after a failed sync the cache may show frames that
     // were never written (JR-4).
-    let scan = scan::scan(&store, &head, ScanOptions { uncached_last: !live, live }, &mut sink)?;
+    let options = ScanOptions { uncached_last: !live, live, threads: 0 };
+    let scan = scan::scan(&store, &head, options, None, &mut sink)?;
     Ok((facts(&store, &head, scan, live), sink))
 }
 
@@ -97,10 +98,10 @@ fn settle(config: &Config, store: &Store) -> Result<HeadState> {
     const PAUSE: Duration = Duration::from_millis(10);
     struct Nothing;
     impl Sink for Nothing {}
-    let options = ScanOptions { uncached_last: false, live: true };
+    let options = ScanOptions { uncached_last: false, live: true, threads: 0 };
     let start = config.clock.monotonic();
     let head = head::read(&*store.disk, &store.keyring)?;
-    let seen = scan::scan(store, &head, options, &mut Nothing)?;
+    let seen = scan::scan(store, &head, options, None, &mut Nothing)?;
     let wanted = (seen.end.segment, seen.standing_frames);
     loop {
         let head = head::read(&*store.disk, &store.keyring)?;

@@ -18,13 +18,19 @@ pub trait Codec: Send + Sync + fmt::Debug {
     /// The bytes are not what `fold` makes. Bounded: never more memory than a small multiple of `bytes`.
     fn unfold(&self, stream: StreamId, first_sequence: u64, bytes: &[u8]) -> Result<Vec<Record>, NotFolded>;
 
-    /// What the owner wants to know at a later open of a stream's records within one segment without reading them:
-    /// handed back through [`crate::Replay`]. At most [`DIGEST_BYTES_MAX`].
-    fn digest(&self, stream: StreamId, records: &[Record]) -> Vec<u8>;
+    /// What the owner wants to know at a later open of a run of one stream's records without reading them, one record
+    /// after the other: `earlier` is the digest of those before this one, empty for the first. `newest_ms` is the newest
+    /// time among all records of the segment up to this one. Handed back through [`crate::Replay`]. At most
+    /// [`DIGEST_BYTES_MAX`]; `None`: of this segment no summary is made.
+    fn digest(&self, earlier: &[u8], record: &Record, newest_ms: u64) -> Option<Vec<u8>>;
+
+    /// Changes with what [`Codec::digest`] makes: digests of another version are not handed back.
+    fn digest_version(&self) -> u32 {
+        0
+    }
 }
 
-/// Longest digest, in bytes.
-pub const DIGEST_BYTES_MAX: usize = 1024;
+pub use sealog_journal_format::limits::DIGEST_BYTES_MAX;
 
 /// Bytes that no fold makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +55,7 @@ impl Codec for Opaque {
         Err(NotFolded)
     }
 
-    fn digest(&self, _stream: StreamId, _records: &[Record]) -> Vec<u8> {
-        Vec::new()
+    fn digest(&self, _earlier: &[u8], _record: &Record, _newest_ms: u64) -> Option<Vec<u8>> {
+        Some(Vec::new())
     }
 }

@@ -71,6 +71,12 @@ pub struct Tuning {
     pub reserve_bytes: u64,
     /// What summaries, scrub and compaction together may read and write in a second, in bytes.
     pub background_bytes_per_second: u64,
+    /// Whether summaries are written, and what a start did not check is read, in the background.
+    pub summarise: bool,
+    /// How much of the ended segments a start reads before it is ready, the newest first, in bytes of frames.
+    pub boot_check_bytes: u64,
+    /// Threads that check ended segments at a start.
+    pub check_threads: usize,
 }
 
 impl Default for Tuning {
@@ -94,6 +100,9 @@ impl Default for Tuning {
             compact_age: Duration::from_secs(600),
             reserve_bytes: 8 << 20,
             background_bytes_per_second: 64 << 20,
+            summarise: true,
+            boot_check_bytes: 4 << 30,
+            check_threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4)),
         }
     }
 }

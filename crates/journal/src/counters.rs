@@ -70,6 +70,7 @@ pub(crate) struct Counting {
     pub bytes: AtomicU64,
     pub rolls: AtomicU64,
     pub head_rewrites: AtomicU64,
+    pub unchecked_bytes: AtomicU64,
 }
 
 impl Counting {
@@ -88,6 +89,7 @@ impl Counting {
             bytes: self.bytes.load(Ordering::Relaxed),
             rolls: self.rolls.load(Ordering::Relaxed),
             head_rewrites: self.head_rewrites.load(Ordering::Relaxed),
+            unchecked_bytes: self.unchecked_bytes.load(Ordering::Relaxed),
             queue_depth: queue_depth as u64,
         }
     }
@@ -105,6 +107,8 @@ pub struct Counters {
     pub bytes: u64,
     pub rolls: u64,
     pub head_rewrites: u64,
+    /// Bytes of ended segments that the start did not read to the last and the scrub has not yet.
+    pub unchecked_bytes: u64,
     /// Units waiting now.
     pub queue_depth: u64,
 }

@@ -33,6 +33,18 @@ pub struct StreamFacts {
     pub last_sequence: u64,
 }
 
+impl StreamFacts {
+    /// Before the first record.
+    const NONE: StreamFacts = StreamFacts {
+        last_event: 0,
+        closed: false,
+        epoch: 0,
+        logical_bytes: 0,
+        last_time_ms: 0,
+        last_sequence: 0,
+    };
+}
+
 #[derive(Debug)]
 struct Entry {
     /// Sequence of its oldest record: an older one of the same id was forgotten.
@@ -159,15 +171,7 @@ impl Index {
         let Some(stream) = record.stream else { return };
         let entry = self.streams.entry(stream).or_insert_with(|| {
             self.open += 1;
-            let facts = StreamFacts {
-                last_event: 0,
-                closed: false,
-                epoch: 0,
-                logical_bytes: 0,
-                last_time_ms: 0,
-                last_sequence: 0,
-            };
-            Entry { first_sequence: record.sequence, facts, frames: FrameList::default() }
+            Entry { first_sequence: record.sequence, facts: StreamFacts::NONE, frames: FrameList::default() }
         });
         let facts = &mut entry.facts;
         let new = entry.frames.push(frame);
@@ -188,6 +192,40 @@ impl Index {
         facts.logical_bytes += record.logical_size;
         facts.last_time_ms = record.time_ms;
         facts.last_sequence = record.sequence;
+    }
+
+    /// A run of a stream's records at once, as a summary keeps it, the first of them with `first_sequence`.
+    pub fn add_run(
+        &mut self,
+        stream: StreamId,
+        first_sequence: u64,
+        run: &StreamFacts,
+        frames: impl Iterator<Item = FrameRef>,
+    ) {
+        let entry = self.streams.entry(stream).or_insert_with(|| {
+            self.open += 1;
+            Entry { first_sequence, facts: StreamFacts::NONE, frames: FrameList::default() }
+        });
+        let facts = &mut entry.facts;
+        for frame in frames {
+            if entry.frames.push(frame) {
+                let tally = self.tallies.entry(frame.segment).or_default();
+                tally.all += 1;
+                tally.closed += u64::from(facts.closed);
+            }
+        }
+        if run.closed && !facts.closed {
+            facts.closed = true;
+            self.open -= 1;
+            for frame in entry.frames.frames() {
+                self.tallies.entry(frame.segment).or_default().closed += 1;
+            }
+        }
+        facts.last_event = facts.last_event.max(run.last_event);
+        facts.epoch = run.epoch;
+        facts.logical_bytes += run.logical_bytes;
+        facts.last_time_ms = run.last_time_ms;
+        facts.last_sequence = run.last_sequence;
     }
 
     fn forget(&mut self, body: &[u8]) {

@@ -8,12 +8,13 @@ use std::time::Duration;
 use sealog_disk::{DiskLock, ErrorKind, FileId, Folder, Name};
 use sealog_journal_format::FrameKind;
 use sealog_journal_format::record::check_unit;
+use sealog_journal_format::summary::SummaryReader;
 
-use crate::background::Background;
+use crate::background::{Background, Work};
 use crate::cache::FrameCache;
 use crate::compact::Compaction;
 use crate::completion::{Completion, Dispatcher, Ticket};
-use crate::config::Config;
+use crate::config::{Config, Tuning};
 use crate::counters::{Counters, Counting};
 use crate::error::{JournalError, Place, Result};
 use crate::head::{self, HeadState, HeadWriter, head_name};
@@ -22,10 +23,13 @@ use crate::lock;
 use crate::reader::{SequenceReader, StreamReader};
 use crate::record::{Record, Replay, StreamId, Unit};
 use crate::recovery::apply::{self, Repairs};
-use crate::recovery::findings::{FrameView, Scan, SegmentFacts, Sink, TornTail};
+use crate::recovery::findings::{FrameView, Scan, SegmentFacts, Sink, TornTail, Unchecked};
 use crate::recovery::scan::{self, ScanOptions};
+use crate::recovery::sweep::{Judged, Sweep};
+use crate::scrub::Scrub;
 use crate::shared::{self, Catalog, Durable, Head, Health, Mark, Shared, Status};
 use crate::store::{Store, store_name};
+use crate::summary::{self, Summarise};
 use crate::writer::core::{Core, Turn};
 use crate::writer::maintain::Maintenance;
 use crate::writer::prepare::Preparing;
@@ -47,6 +51,8 @@ pub struct RecoveryReport {
     pub repairs: Repairs,
     /// Whether the last segment was read from the device itself (`false`: the page cache was judged).
     pub device_read: bool,
+    /// Ended segments that a summary stood for: not yet checked to the last byte.
+    pub unchecked: Vec<Unchecked>,
     /// Streams without a closing record: work of earlier epochs that was interrupted (JR-12).
     pub interrupted: Vec<(StreamId, StreamFacts)>,
 }
@@ -105,10 +111,16 @@ impl Journal {
         let store = Store::open(config)?;
         lock::note(&*config.disk, &*config.clock);
         let head = head::read(&*store.disk, &store.keyring)?;
-        let device_read = judge_from_device(&store, &head)?;
-        let mut build = Build { catalog: Catalog::new(nothing_durable()), replay };
-        let options = ScanOptions { uncached_last: true, live: false };
-        let scan = scan::scan(&store, &head, options, &mut build)?;
+        let mut judged = Judged::new();
+        let digests = replay.takes_digests();
+        let digest_version = config.codec.digest_version();
+        let bytes_max = config.tuning.boot_check_bytes;
+        let mut sweep = digests.then_some(Sweep::Judge { judged: &mut judged, digest_version, bytes_max });
+        let device_read = judge_from_device(&store, &head, &config.tuning, sweep.as_mut())?;
+        let mut build = Build { catalog: Catalog::new(nothing_durable()), replay, newest_ms: 0 };
+        let options = ScanOptions { uncached_last: true, live: false, threads: config.tuning.check_threads };
+        let mut sweep = digests.then_some(Sweep::Take { judged: &judged, digest_version });
+        let scan = scan::scan(&store, &head, options, sweep.as_mut(), &mut build)?;
         refuse_problems(&scan, &head)?;
         let mut catalog = build.catalog;
         let repairs = apply::apply(&store, &head, &scan)?;
@@ -127,6 +139,7 @@ impl Journal {
             tail: scan.tails.first().cloned(),
             repairs,
             device_read,
+            unchecked: scan.unchecked.clone(),
             interrupted: catalog.index.open_streams(),
         };
         fill_catalog(&mut catalog, &scan, epoch - 1, config.clock.monotonic());
@@ -244,6 +257,12 @@ impl Journal {
         status.shortage.filter(|_| status.full)
     }
 
+    /// The damage that stopped the writer while it ran; `None` if there was none, or it stopped for another reason. A
+    /// later start refuses with the same.
+    pub fn damage(&self) -> Option<JournalError> {
+        shared::lock(&self.inner.shared.status).damage.clone()
+    }
+
     /// One turn of the writer; only for a journal opened without threads.
     pub fn turn(&self) -> Turn {
         shared::lock(&self.inner.core).turn()
@@ -306,11 +325,16 @@ impl Drop for Inner {
 
 /// F2: what an earlier writer left in the page cache after a failed sync must not be taken for durable. The first
 /// scan only judges; a sync error stops the start; the second scan (by the caller) reads the device.
-fn judge_from_device(store: &Store, head: &HeadState) -> Result<bool> {
+fn judge_from_device(
+    store: &Store,
+    head: &HeadState,
+    tuning: &Tuning,
+    sweep: Option<&mut Sweep<'_>>,
+) -> Result<bool> {
     struct Nothing;
     impl Sink for Nothing {}
-    let options = ScanOptions { uncached_last: false, live: false };
-    let scan = scan::scan(store, head, options, &mut Nothing)?;
+    let options = ScanOptions { uncached_last: false, live: false, threads: tuning.check_threads };
+    let scan = scan::scan(store, head, options, sweep, &mut Nothing)?;
     refuse_problems(&scan, head)?;
     // Names that a killed process made may be visible and not durable; from here on they are relied upon.
     for folder in [Folder::Root, Folder::Segments] {
@@ -352,6 +376,7 @@ fn nothing_durable() -> Durable {
 struct Build<'a> {
     catalog: Catalog,
     replay: &'a mut dyn Replay,
+    newest_ms: u64,
 }
 
 impl Sink for Build<'_> {
@@ -370,7 +395,13 @@ impl Sink for Build<'_> {
     fn record(&mut self, frame: &FrameView, record: &Record) {
         let at = FrameRef { segment: frame.segment, offset: frame.offset };
         self.catalog.index.add(at, record);
+        self.newest_ms = self.newest_ms.max(record.time_ms);
         self.replay.record(record);
+    }
+
+    fn summary(&mut self, segment: &SegmentFacts, summary: &SummaryReader<'_>) {
+        summary::apply(&mut self.catalog, self.replay, segment.number, summary, self.newest_ms);
+        self.newest_ms = self.newest_ms.max(summary.newest_time_ms());
     }
 }
 
@@ -424,8 +455,19 @@ fn assemble(
         roll_wanted: AtomicBool::new(false),
         tuning,
     });
-    let background =
-        Background::new(shared.tuning.background_bytes_per_second, vec![Box::new(Compaction::default())]);
+    let summarised = scan.unchecked.iter().map(|unchecked| unchecked.segment).collect();
+    let summarise = Summarise::new(Arc::clone(&config.codec), summarised);
+    let rate = shared.tuning.background_bytes_per_second;
+    let unchecked = scan.unchecked.iter().map(|unchecked| unchecked.bytes).sum();
+    shared.counting.unchecked_bytes.store(unchecked, Ordering::Relaxed);
+    let scrub = Scrub::new(&scan.unchecked);
+    let mut kinds: Vec<Box<dyn Work>> = vec![Box::new(Compaction::default())];
+    if shared.tuning.summarise {
+        // Before what takes long: a short summary makes the next start short.
+        kinds.insert(0, Box::new(scrub));
+        kinds.insert(0, Box::new(summarise));
+    }
+    let background = Background::new(rate, kinds);
     let core = Core::new(Arc::clone(&shared), lineage, predecessor_lineage, epoch);
     let inner = Inner {
         shared,

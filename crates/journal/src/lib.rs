@@ -6,7 +6,6 @@
 
 mod anchor;
 mod audit;
-#[allow(dead_code, reason = "the kinds of work come one by one")]
 mod background;
 mod backup;
 mod cache;
@@ -28,9 +27,11 @@ mod record;
 mod recovery;
 mod rekey;
 mod repair;
+mod scrub;
 mod segment;
 mod shared;
 mod store;
+mod summary;
 mod window;
 mod writer;
 
@@ -47,9 +48,9 @@ pub use error::{JournalError, Place, Result};
 pub use index::StreamFacts;
 pub use journal::{Journal, RecoveryReport, Refusal};
 pub use reader::{SequenceReader, StreamReader};
-pub use record::{Class, Ignore, NewRecord, Record, Replay, StreamId, Unit};
+pub use record::{Class, Ignore, NewRecord, Record, Replay, StreamDigest, StreamId, Unit};
 pub use recovery::apply::Repairs;
-pub use recovery::findings::{FrameView, Gap, Problem, SegmentFacts, Sink, TornTail};
+pub use recovery::findings::{FrameView, Gap, Problem, SegmentFacts, Sink, TornTail, Unchecked};
 pub use rekey::{
     Imported, KeyFacts, KeyringRefusal, Rekey, Rekeyed, RootFacts, RootUse, export_keyring, import_keyring,
     key_facts,

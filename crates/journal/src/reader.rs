@@ -69,7 +69,7 @@ fn frame(shared: &Shared, at: FrameRef, switches: u64) -> Result<Found> {
         shared.write().touch(at.segment);
         open_frame(&segment, at, row).inspect_err(|e| {
             if matches!(e, JournalError::Corrupt { .. }) {
-                shared.poison(DAMAGE);
+                shared.damaged(e);
             }
         })
     });
@@ -85,17 +85,16 @@ fn frame(shared: &Shared, at: FrameRef, switches: u64) -> Result<Found> {
 
 /// A frame that opens and is not the one that the index means: it was put there from elsewhere (R04).
 fn elsewhere(shared: &Shared, at: FrameRef, opened: &OpenedFrame) -> JournalError {
-    shared.poison(DAMAGE);
     let (frame, sequence) = (u64::from(opened.header.index), opened.header.first_sequence);
     let place = Place { segment: at.segment, frame, offset: at.offset, sequence };
-    JournalError::Corrupt { place, row: 7, what: "a frame that belongs elsewhere" }
+    let error = JournalError::Corrupt { place, row: 7, what: "a frame that belongs elsewhere" };
+    shared.damaged(&error);
+    error
 }
 
 fn records(shared: &Shared, opened: &OpenedFrame, only: Option<StreamId>) -> Option<Vec<Record>> {
     folding::records(&*shared.store.codec, &opened.header, &opened.plaintext, opened.epoch, only)
 }
-
-const DAMAGE: &str = "damage was found while reading";
 
 /// The records of one stream from an event number on, as they were durable when the reader was made.
 #[derive(Debug)]

@@ -51,9 +51,34 @@ pub struct Record {
     pub epoch: u64,
 }
 
-/// Takes every record of a journal in sequence order; the one scan behind boot, `verify` and `replay` calls it.
+/// Takes every record of a journal in sequence order at a start.
+///
+/// With digests it takes, of a segment that has a summary, one digest for each run of a stream's records and the
+/// journal's own records: in an order in which what concerns one stream, and the journal's own, stands as in the journal.
 pub trait Replay {
     fn record(&mut self, record: &Record);
+
+    /// Whether [`Replay::digest`] may stand for the records of a segment.
+    fn takes_digests(&self) -> bool {
+        false
+    }
+
+    /// What the codec made of a run of records of one stream.
+    fn digest(&mut self, _digest: &StreamDigest<'_>) {}
+}
+
+/// A run of records of one stream, as a summary keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamDigest<'a> {
+    pub stream: StreamId,
+    pub first_sequence: u64,
+    pub last_sequence: u64,
+    /// Time of its newest record, ms since the epoch.
+    pub last_time_ms: u64,
+    /// The newest time among all records of the segments before, ms since the epoch.
+    pub newest_before_ms: u64,
+    /// The codec's.
+    pub bytes: &'a [u8],
 }
 
 /// A sink that wants nothing.

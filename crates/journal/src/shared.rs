@@ -21,6 +21,9 @@ use crate::store::Store;
 use crate::writer::prepare::Preparing;
 use crate::writer::queue::Queue;
 
+/// How far apart the places are where reading by sequence may begin.
+pub(crate) const MARK_DISTANCE_BYTES: u64 = 64 << 10;
+
 /// Segments that keep their file open between reads.
 const OPEN_FILES_MAX: usize = 64;
 
@@ -72,11 +75,9 @@ impl Catalog {
     }
 
     pub fn mark(&mut self, mark: Mark) {
-        const DISTANCE_BYTES: u64 = 64 << 10;
-        let far = self
-            .marks
-            .last()
-            .is_none_or(|last| last.segment != mark.segment || mark.offset - last.offset >= DISTANCE_BYTES);
+        let far = self.marks.last().is_none_or(|last| {
+            last.segment != mark.segment || mark.offset - last.offset >= MARK_DISTANCE_BYTES
+        });
         if far {
             self.marks.push(mark);
         }
@@ -152,6 +153,8 @@ pub(crate) struct Head {
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     pub poisoned: Option<&'static str>,
+    /// The damage that stopped the writer, if that was the reason.
+    pub damage: Option<JournalError>,
     pub closed: bool,
     pub full: bool,
     /// Why the next segment could not be prepared the last time that was tried.
@@ -191,6 +194,13 @@ impl Shared {
         self.queue.end(error.clone());
         self.completion.end(error);
         self.moved.notify_all();
+    }
+
+    /// Damage to what is durable was found: the writer stops, and says why to whoever asks.
+    pub fn damaged(&self, error: &JournalError) {
+        lock(&self.status).damage.get_or_insert_with(|| error.clone());
+        tracing::error!(error = %error, "damage was found");
+        self.poison("damage was found while reading");
     }
 
     pub fn poisoned(&self) -> Option<&'static str> {

@@ -103,7 +103,7 @@ impl Offsets<'_> {
 /// Builds a body. Own records, marks and pieces are pushed in order; a piece names its place among the own records.
 #[derive(Debug)]
 pub struct SummaryWriter {
-    base_time_ms: u64,
+    newest_time_ms: u64,
     first_sequence: u64,
     own: Vec<u8>,
     owns: u64,
@@ -116,11 +116,12 @@ pub struct SummaryWriter {
 }
 
 impl SummaryWriter {
-    /// `first_sequence` is the smallest of the segment, `base_time_ms` any time; near ones are short.
-    pub fn new(first_sequence: u64, base_time_ms: u64) -> SummaryWriter {
+    /// `first_sequence` is the smallest of the segment, `newest_time_ms` the highest time of it, to which the others
+    /// are given.
+    pub fn new(first_sequence: u64, newest_time_ms: u64) -> SummaryWriter {
         let mark = Mark { sequence: first_sequence, offset: DATA_START };
         SummaryWriter {
-            base_time_ms,
+            newest_time_ms,
             first_sequence,
             own: Vec::new(),
             owns: 0,
@@ -135,7 +136,7 @@ impl SummaryWriter {
 
     fn time(&self, time_ms: u64) -> u64 {
         // Both are at most TIME_MS_MAX, so the distance fits.
-        let distance = time_ms.wrapping_sub(self.base_time_ms) as i64;
+        let distance = time_ms.wrapping_sub(self.newest_time_ms) as i64;
         ((distance << 1) ^ (distance >> 63)) as u64
     }
 
@@ -197,7 +198,7 @@ impl SummaryWriter {
     pub fn finish(self) -> Result<Vec<u8>, FormatError> {
         let mut out = Vec::with_capacity(self.len() + 128);
         push_varint(&mut out, self.first_sequence);
-        push_varint(&mut out, self.base_time_ms);
+        push_varint(&mut out, self.newest_time_ms);
         push_varint(&mut out, self.owns);
         out.extend_from_slice(&self.own);
         push_varint(&mut out, self.marked);
@@ -232,6 +233,16 @@ impl<'a> SummaryReader<'a> {
     /// # Errors
     /// Length, counts above what is there, values out of range or order, anything but zeros behind.
     pub fn new(body: &'a [u8]) -> Result<SummaryReader<'a>, FormatError> {
+        let mut reader = SummaryReader::open(body)?;
+        reader.check()?;
+        Ok(reader)
+    }
+
+    /// Of a body that [`SummaryReader::new`] has accepted: the pieces are not looked at before they are read.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open(body: &'a [u8]) -> Result<SummaryReader<'a>, FormatError> {
         if body.len() > SUMMARY_BODY_BYTES_MAX {
             return Err(Why::TooLong.of("body length", 0));
         }
@@ -262,10 +273,7 @@ impl<'a> SummaryReader<'a> {
             marks.push(base.mark(&mut cursor, marks.last())?);
         }
         let count = cursor.count(PIECE_BYTES_MIN, "piece count")?;
-        let mut reader =
-            SummaryReader { own, marks, base, pieces: cursor, count, last_sequence: 0, last_offset: 0 };
-        reader.check()?;
-        Ok(reader)
+        Ok(SummaryReader { own, marks, base, pieces: cursor, count, last_sequence: 0, last_offset: 0 })
     }
 
     fn check(&mut self) -> Result<(), FormatError> {
@@ -283,14 +291,19 @@ impl<'a> SummaryReader<'a> {
         padding
     }
 
-    /// The highest sequence that anything here names.
+    /// The highest sequence that anything here names; known once it was checked.
     pub fn last_sequence(&self) -> u64 {
         self.last_sequence
     }
 
-    /// The highest frame offset that anything here names.
+    /// The highest frame offset that anything here names; known once it was checked.
     pub fn last_offset(&self) -> u64 {
         self.last_offset
+    }
+
+    /// The highest time of the segment.
+    pub fn newest_time_ms(&self) -> u64 {
+        self.base.time_ms
     }
 
     pub fn first_sequence(&self) -> u64 {

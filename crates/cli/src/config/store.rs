@@ -14,6 +14,10 @@ use super::{Refused, UNSUPPORTED, integer};
 const INTEGER_MAX: i64 = (1 << 53) - 1;
 const READER_STALL_MS: u64 = 300_000;
 const DISK_BYTES: u64 = 4 << 30;
+const BOOT_CHECK_BYTES: u64 = 4 << 30;
+
+/// In place of a number of bytes: no bound.
+const FULL: &str = "full";
 
 /// What a node keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,8 @@ pub struct StoreConfig {
     pub max_disk_bytes: u64,
     /// A connection that takes no byte for so long is closed, so that no reader keeps an execution for ever.
     pub reader_stall_ms: u64,
+    /// Bytes of ended segments that a start reads before it is ready; `u64::MAX` is all of them.
+    pub boot_check_bytes: u64,
 }
 
 impl Default for StoreConfig {
@@ -31,6 +37,7 @@ impl Default for StoreConfig {
             limits: StoreLimits::NODE,
             max_disk_bytes: DISK_BYTES,
             reader_stall_ms: READER_STALL_MS,
+            boot_check_bytes: BOOT_CHECK_BYTES,
         }
     }
 }
@@ -48,7 +55,11 @@ pub(super) fn store(
     for (key, value) in table {
         let name = key.get_ref().as_ref();
         let shown = format!("store.{name}");
-        let least = if name == "min_key_age_ms" { 0 } else { 1 };
+        if name == "boot_check_bytes" && value.get_ref().as_str() == Some(FULL) {
+            config.boot_check_bytes = u64::MAX;
+            continue;
+        }
+        let least = i64::from(!["min_key_age_ms", "boot_check_bytes"].contains(&name));
         let number = integer(value.get_ref()).filter(|number| (least..=INTEGER_MAX).contains(number));
         let number = number.and_then(|number| u64::try_from(number).ok());
         let limits = &mut config.limits;
@@ -61,10 +72,12 @@ pub(super) fn store(
             "min_key_age_ms" => &mut limits.min_key_age_ms,
             "max_disk_bytes" => &mut config.max_disk_bytes,
             "reader_stall_ms" => &mut config.reader_stall_ms,
+            "boot_check_bytes" => &mut config.boot_check_bytes,
             _ => return Err(Refused::new(key.span(), &shown, UNSUPPORTED)),
         };
         *member = number.ok_or_else(|| {
-            Refused::new(key.span(), &shown, format!("an integer from {least} to {INTEGER_MAX}"))
+            let or_full = if name == "boot_check_bytes" { ", or \"full\"" } else { "" };
+            Refused::new(key.span(), &shown, format!("an integer from {least} to {INTEGER_MAX}{or_full}"))
         })?;
     }
     if let Some(most) = max_executions {

@@ -42,14 +42,17 @@ retention_ms = 5
 min_key_age_ms = 0
 max_disk_bytes = 7
 reader_stall_ms = 9007199254740991
+boot_check_bytes = 0
 ";
     let store = parse(text).unwrap().store;
-    let StoreConfig { limits, max_disk_bytes, reader_stall_ms } = store;
+    let StoreConfig { limits, max_disk_bytes, reader_stall_ms, boot_check_bytes } = store;
     let kept =
         [limits.max_executions as u64, limits.max_bytes, limits.max_execution_bytes, limits.max_events];
     assert_eq!(kept, [1, 2, 3, 4]);
     assert_eq!([limits.retention_ms, limits.min_key_age_ms], [5, 0]);
-    assert_eq!([max_disk_bytes, reader_stall_ms], [7, (1 << 53) - 1]);
+    assert_eq!([max_disk_bytes, reader_stall_ms, boot_check_bytes], [7, (1 << 53) - 1, 0]);
+    let full = parse("[store]\nboot_check_bytes = 'full'").unwrap().store;
+    assert_eq!(full, StoreConfig { boot_check_bytes: u64::MAX, ..StoreConfig::default() });
 
     let default = parse("").unwrap().store;
     assert_eq!(default, StoreConfig::default());
@@ -59,6 +62,7 @@ reader_stall_ms = 9007199254740991
     assert_eq!([node.max_execution_bytes, node.max_events], [4_194_304, 4096]);
     assert_eq!([node.retention_ms, node.min_key_age_ms], [604_800_000, 600_000]);
     assert_eq!([default.max_disk_bytes, default.reader_stall_ms], [4 << 30, 300_000]);
+    assert_eq!(default.boot_check_bytes, 4 << 30);
     let part = parse("[store]\nmax_events = 10").unwrap().store;
     assert_eq!(part.limits, StoreLimits { max_events: 10, ..node });
 }
@@ -135,6 +139,10 @@ fn values_of_another_kind_are_refused_without_being_repeated() {
     refused("providers = [1]", 1, "providers", "table");
     refused("[[providers]]\nid = 'x'", 1, "providers.type", "one of mock, openai-chat");
     refused(&format!("[[providers]]\ntype = '{SECRET}'"), 2, "providers.type", "one of mock, openai-chat");
+    for value in ["-1", "'whole'", "true"] {
+        let text = format!("[store]\nboot_check_bytes = {value}");
+        refused(&text, 2, "store.boot_check_bytes", "integer from 0 to 9007199254740991, or \"full\"");
+    }
     refused("[[providers]]\ntype = 'mock'\nid = 3", 3, "providers.id", "text");
     refused("[[providers]]\ntype = 'mock'\nid = ''", 3, "providers.id", "1 to 256");
     refused("[[providers]]\ntype = 'mock'\nabilities = []", 3, "providers.abilities", "different names");

@@ -5,6 +5,7 @@
 //! interrupted executions is `open`'s.
 
 mod codec;
+mod digest;
 mod error;
 mod finish;
 mod interrupted;
@@ -21,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sealog_disk::Clock;
 use sealog_events::{Event, ExecutionId, Identity, Materializer, Snapshot, Status, Timestamp};
-use sealog_journal::{Admission, Health, Journal, Unit};
+use sealog_journal::{Admission, Health, Journal, JournalError, Unit};
 
 use self::error::failed;
 use self::finish::Finish;
@@ -366,6 +367,13 @@ impl State {
             self.copied.remove(id);
         }
         self.unforgotten.extend(ids);
+    }
+}
+
+impl JournalStore {
+    /// The damage to the journal that was found while it was open and stopped the writer.
+    pub fn damage(&self) -> Option<JournalError> {
+        self.shared.journal.damage()
     }
 }
 

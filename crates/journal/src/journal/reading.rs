@@ -23,9 +23,9 @@ impl Journal {
         }
         let store = Store::open(config)?;
         let head = head::read(&*store.disk, &store.keyring)?;
-        let mut build = Build { catalog: Catalog::new(nothing_durable()), replay };
-        let options = ScanOptions { uncached_last: true, live: false };
-        let scan = scan::scan(&store, &head, options, &mut build)?;
+        let mut build = Build { catalog: Catalog::new(nothing_durable()), replay, newest_ms: 0 };
+        let options = ScanOptions { uncached_last: true, live: false, threads: 0 };
+        let scan = scan::scan(&store, &head, options, None, &mut build)?;
         refuse_problems(&scan, &head)?;
         let mut catalog = build.catalog;
         let epoch = scan.epoch();

@@ -1,6 +1,8 @@
 //! What proves that places of the last segment were once durable (JR-1), collected also from behind damage.
 
-use sealog_journal_format::frame::{self, FrameHeader};
+use std::sync::Arc;
+
+use sealog_journal_format::frame::{self, FrameHeader, FrameKind};
 use sealog_journal_format::head::HeadSlot;
 use sealog_journal_format::limits;
 
@@ -91,4 +93,31 @@ pub(crate) fn collect(
         from = offset + limits::RESYNC_ALIGN;
     }
     Ok(())
+}
+
+/// What a published segment without a valid frame proves about the one before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FollowerEvidence {
+    pub number: Option<u64>,
+    /// From an authentic link header whose body does not open: it was written after the predecessor ended there.
+    pub link_chain: Option<[u8; 16]>,
+}
+
+/// For each segment, what the one behind it proves about it.
+pub(crate) fn followers(chain: &[Option<Arc<Segment>>]) -> Result<Vec<FollowerEvidence>> {
+    let mut out = vec![FollowerEvidence::default(); chain.len()];
+    for at in 1..chain.len() {
+        let (Some(before), Some(segment)) = (&chain[at - 1], &chain[at]) else { continue };
+        if before.last() + 1 != segment.number || segment.is_compacted() {
+            continue;
+        }
+        let mut window = Window::new(segment.file()?, segment.length, false);
+        let first = next_header(segment, &mut window, limits::DATA_START)?;
+        let link_chain = first
+            .filter(|(_, header)| header.kind == FrameKind::Link && header.index == 0)
+            .map(|(_, header)| header.previous_chain);
+        segment.release();
+        out[at - 1] = FollowerEvidence { number: Some(segment.number), link_chain };
+    }
+    Ok(out)
 }

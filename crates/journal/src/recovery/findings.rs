@@ -8,6 +8,7 @@ use sealog_journal_format::compacted::Sources;
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::frame::FrameHeader;
 use sealog_journal_format::limits;
+use sealog_journal_format::summary::SummaryReader;
 
 use crate::error::{Place, Result};
 use crate::record::Record;
@@ -29,6 +30,19 @@ pub trait Sink {
     fn record(&mut self, _frame: &FrameView, _record: &Record) {}
     /// What a compacted segment replaces, once it was read.
     fn sources(&mut self, _sources: &Sources) {}
+    /// In a start that takes digests: the summary of an ended segment instead of its frames and records.
+    fn summary(&mut self, _segment: &SegmentFacts, _summary: &SummaryReader<'_>) {}
+}
+
+/// An ended segment of which a start has not read everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unchecked {
+    pub segment: u64,
+    /// Of its frames.
+    pub bytes: u64,
+    /// Every header and the CRC of every body were checked, only the tags of the bodies were not. Otherwise only its
+    /// segment header, link and seal were.
+    pub read: bool,
 }
 
 /// Two sinks at once.
@@ -46,6 +60,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn sources(&mut self, sources: &Sources) {
         self.0.sources(sources);
         self.1.sources(sources);
+    }
+
+    fn summary(&mut self, segment: &SegmentFacts, summary: &SummaryReader<'_>) {
+        self.0.summary(segment, summary);
+        self.1.summary(segment, summary);
     }
 }
 
@@ -125,6 +144,8 @@ pub(crate) struct Scan {
     pub standing_frames: u64,
     /// Places of the last segment that evidence covers.
     pub proven_frames: u64,
+    /// By number; empty but for a start.
+    pub unchecked: Vec<Unchecked>,
 }
 
 impl Scan {

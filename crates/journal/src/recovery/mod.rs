@@ -6,5 +6,6 @@ pub(crate) mod evidence;
 pub(crate) mod findings;
 pub(crate) mod merge;
 pub(crate) mod scan;
+pub(crate) mod sweep;
 pub(crate) mod table;
 pub(crate) mod walk;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::frame::{FrameHeader, FrameKind};
-use sealog_journal_format::limits;
 use sealog_journal_format::names::SegmentName;
 use sealog_journal_format::{HeadSlot, HeadState as SlotState};
 
@@ -13,15 +12,18 @@ use crate::codec::Codec;
 use crate::error::{Place, Result};
 use crate::folding;
 use crate::head::HeadState;
-use crate::recovery::evidence::{self, Evidence};
-use crate::recovery::findings::{Follower, FrameView, Gap, Problem, Scan, SegmentFacts, Sink, TornTail};
+use crate::recovery::evidence::{self, Evidence, FollowerEvidence, followers};
+use crate::recovery::findings::{Follower, FrameView, Gap, Problem, Scan, SegmentFacts, Sink};
+use crate::recovery::sweep::{self, Ahead, Sweep};
 use crate::recovery::table::{self, Decision, Found, Position, Verdict};
-use crate::recovery::walk::{Step, Walker};
+use crate::recovery::walk::{self, Step, Walker};
 use crate::segment::{Segment, Unopened};
 use crate::store::{SegmentFiles, Store};
-use crate::window::{Window, is_zero};
 
 mod ranges;
+mod taken;
+
+pub(crate) use ranges::peek_link;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScanOptions {
@@ -29,18 +31,22 @@ pub(crate) struct ScanOptions {
     pub uncached_last: bool,
     /// A writer holds the lock: show only what evidence covers and judge nothing above it (JR-13).
     pub live: bool,
+    /// For what a sweep does beside the walk; none and one are the same.
+    pub threads: usize,
 }
 
 pub(crate) fn scan(
     store: &Store,
     head: &HeadState,
     options: ScanOptions,
+    sweep: Option<&mut Sweep<'_>>,
     sink: &mut dyn Sink,
 ) -> Result<Scan> {
     let files = store.segment_files()?;
     let mut scanner = Scanner {
         head,
         options,
+        sweep,
         sink,
         codec: &*store.codec,
         out: Scan {
@@ -54,6 +60,7 @@ pub(crate) fn scan(
             end: EndRecord::NONE,
             standing_frames: 0,
             proven_frames: 0,
+            unchecked: Vec::new(),
         },
     };
     scanner.presence(&files);
@@ -61,7 +68,7 @@ pub(crate) fn scan(
     for (named, name) in &files.chain {
         let number = &named.first();
         let opened = match Segment::open(&store.disk, &store.keyring, name, *named) {
-            Ok(segment) => Some(segment),
+            Ok(segment) => Some(Arc::new(segment)),
             Err(Unopened::Failed(e)) => return Err(e),
             Err(Unopened::Newer(version)) => {
                 return Err(crate::JournalError::NewerFormat { file: name.to_string(), version });
@@ -77,20 +84,21 @@ pub(crate) fn scan(
         chain.push(opened);
     }
     let names: Vec<SegmentName> = files.chain.iter().map(|(named, _)| *named).collect();
-    scanner.chain(&names, chain)?;
+    scanner.chain(store, &names, chain)?;
     scanner.out.superseded = files.superseded;
     Ok(scanner.out)
 }
 
-struct Scanner<'a> {
+struct Scanner<'a, 'j> {
     head: &'a HeadState,
     options: ScanOptions,
+    sweep: Option<&'a mut Sweep<'j>>,
     sink: &'a mut dyn Sink,
     codec: &'a dyn Codec,
     out: Scan,
 }
 
-impl Scanner<'_> {
+impl Scanner<'_, '_> {
     /// Rows 10 and 11: the head itself, the segment it names, and holes in the numbering.
     fn presence(&mut self, files: &SegmentFiles) {
         let head = table::decide_head(self.head.present, self.head.good_slots);
@@ -133,7 +141,12 @@ impl Scanner<'_> {
     }
 
     /// Walks all segments in order. *Last* is the newest with a valid link (JR-2).
-    fn chain(&mut self, names: &[SegmentName], chain: Vec<Option<Segment>>) -> Result<()> {
+    fn chain(
+        &mut self,
+        store: &Store,
+        names: &[SegmentName],
+        chain: Vec<Option<Arc<Segment>>>,
+    ) -> Result<()> {
         let mut links = Vec::new();
         for (at, segment) in chain.iter().enumerate() {
             let uncached = self.options.uncached_last && at + 2 >= chain.len();
@@ -143,8 +156,23 @@ impl Scanner<'_> {
             });
         }
         let last = links.iter().rposition(Option::is_some);
-        self.last_is_log(last.and_then(|last| chain[last].as_ref()));
+        self.last_is_log(last.and_then(|last| chain[last].as_deref()));
         let followers = followers(&chain)?;
+        let named = self.head.slot.as_ref().map_or(0, |slot| slot.segment);
+        let jobs = sweep::jobs(named, names, &chain, &links);
+        let ahead = Ahead::new(store, jobs, self.sweep.as_deref(), self.options.threads);
+        ahead.with_workers(|| self.walk_chain(names, chain, &links, last, &followers, &ahead))
+    }
+
+    fn walk_chain(
+        &mut self,
+        names: &[SegmentName],
+        chain: Vec<Option<Arc<Segment>>>,
+        links: &[Option<EndRecord>],
+        last: Option<usize>,
+        followers: &[FollowerEvidence],
+        ahead: &Ahead,
+    ) -> Result<()> {
         let (mut previous, mut before) = (EndRecord::NONE, 0);
         let mut lost = None;
         for (at, segment) in chain.into_iter().enumerate() {
@@ -164,7 +192,9 @@ impl Scanner<'_> {
             let start = links[at].unwrap_or(previous);
             let next = names.get(at + 1).is_some_and(|next| next.first() == before + 1);
             let named = links.get(at + 1).copied().flatten().filter(|_| next);
+            let swept = named.filter(|end| self.swept(&segment, &start, end, ahead.take(at)));
             previous = match last {
+                _ if swept.is_some() => swept.unwrap_or(start),
                 _ if segment.is_compacted() => self.compacted(&segment, &start, named)?,
                 Some(last) if at < last => self.ended(&segment, &start, named)?,
                 Some(last) if at == last => self.last(&segment, &start, &followers[at])?,
@@ -174,7 +204,7 @@ impl Scanner<'_> {
                 }
             };
             segment.release();
-            self.out.opened.push(Arc::new(segment));
+            self.out.opened.push(segment);
         }
         let head = self.head.slot.as_ref().filter(|slot| slot.segment > before);
         let lost = lost.or(head.map(|_| before + 1));
@@ -225,7 +255,7 @@ impl Scanner<'_> {
     /// successor that reads, which is a problem of its own, it ends where its data does.
     fn ended(&mut self, segment: &Segment, start: &EndRecord, named: Option<EndRecord>) -> Result<EndRecord> {
         let mut walker = Walker::new(segment, start, false, self.codec)?;
-        let mut facts = self.begin(segment, &walker);
+        let mut facts = self.begin_walk(segment, &walker);
         loop {
             self.check_head(segment, &walker, Position::NotLast);
             let at_named_end = named.is_some_and(|end| end.frames == walker.next.index);
@@ -267,7 +297,7 @@ impl Scanner<'_> {
         follower: &FollowerEvidence,
     ) -> Result<EndRecord> {
         let mut walker = Walker::new(segment, start, self.options.uncached_last, self.codec)?;
-        let mut facts = self.begin(segment, &walker);
+        let mut facts = self.begin_walk(segment, &walker);
         let mut evidence = match &self.head.slot {
             Some(slot) => Evidence::from_head(slot, segment.number, follower.number),
             None => Evidence::default(),
@@ -347,7 +377,7 @@ impl Scanner<'_> {
         match decision.verdict {
             Verdict::Sound | Verdict::EndOfData => Ok(false),
             Verdict::TornTail => {
-                self.out.tails.push(torn_tail(place(segment, walker), walker)?);
+                self.out.tails.push(walk::torn_tail(place(segment, walker), walker)?);
                 Ok(false)
             }
             Verdict::Corruption => {
@@ -361,7 +391,7 @@ impl Scanner<'_> {
     /// evidence about its place 0.
     fn behind_last(&mut self, segment: &Segment, previous: &EndRecord, first: bool) -> Result<EndRecord> {
         let mut walker = Walker::new(segment, previous, self.options.uncached_last, self.codec)?;
-        let mut facts = self.begin(segment, &walker);
+        let mut facts = self.begin_walk(segment, &walker);
         let found = match walker.step()? {
             // It has a link that names another neighbour than its number demands.
             Step::Frame(_) => {
@@ -383,7 +413,7 @@ impl Scanner<'_> {
         }
         match decision.verdict {
             Verdict::Sound | Verdict::EndOfData => {}
-            Verdict::TornTail => self.out.tails.push(torn_tail(place(segment, &walker), &mut walker)?),
+            Verdict::TornTail => self.out.tails.push(walk::torn_tail(place(segment, &walker), &mut walker)?),
             Verdict::Corruption => {
                 self.problem(place(segment, &walker), decision);
                 // What lies behind the hole is still shown.
@@ -465,7 +495,7 @@ impl Scanner<'_> {
         (whole || part).then_some(slot.last_sequence)
     }
 
-    fn begin(&self, segment: &Segment, walker: &Walker<'_>) -> SegmentFacts {
+    fn begin(&self, segment: &Segment) -> SegmentFacts {
         SegmentFacts {
             number: segment.number,
             last_number: segment.last(),
@@ -478,10 +508,19 @@ impl Scanner<'_> {
             created_ms: segment.header.created_ms,
             frames: 0,
             records: 0,
+            first_sequence: 0,
+            last_sequence: 0,
+            end_offset: 0,
+            sealed: false,
+        }
+    }
+
+    fn begin_walk(&self, segment: &Segment, walker: &Walker<'_>) -> SegmentFacts {
+        SegmentFacts {
             first_sequence: walker.next.sequence,
             last_sequence: walker.next.sequence - 1,
             end_offset: walker.next.offset,
-            sealed: false,
+            ..self.begin(segment)
         }
     }
 
@@ -527,38 +566,11 @@ impl Scanner<'_> {
     }
 }
 
-/// What a published segment without a valid frame proves about the one before it.
-#[derive(Clone, Debug, Default)]
-struct FollowerEvidence {
-    number: Option<u64>,
-    /// From an authentic link header whose body does not open: it was written after the predecessor ended there.
-    link_chain: Option<[u8; 16]>,
-}
-
 /// A frame that is valid and not yet proven.
 struct Held {
     header: FrameHeader,
     offset: u64,
     plaintext: Vec<u8>,
-}
-
-/// For each segment, what the one behind it proves about it.
-fn followers(chain: &[Option<Segment>]) -> Result<Vec<FollowerEvidence>> {
-    let mut out = vec![FollowerEvidence::default(); chain.len()];
-    for at in 1..chain.len() {
-        let (Some(before), Some(segment)) = (&chain[at - 1], &chain[at]) else { continue };
-        if before.last() + 1 != segment.number || segment.is_compacted() {
-            continue;
-        }
-        let mut window = Window::new(segment.file()?, segment.length, false);
-        let first = evidence::next_header(segment, &mut window, limits::DATA_START)?;
-        let link_chain = first
-            .filter(|(_, header)| header.kind == FrameKind::Link && header.index == 0)
-            .map(|(_, header)| header.previous_chain);
-        segment.release();
-        out[at - 1] = FollowerEvidence { number: Some(segment.number), link_chain };
-    }
-    Ok(out)
 }
 
 fn place(segment: &Segment, walker: &Walker<'_>) -> Place {
@@ -568,21 +580,4 @@ fn place(segment: &Segment, walker: &Walker<'_>) -> Place {
         offset: walker.next.offset,
         sequence: walker.next.sequence,
     }
-}
-
-fn torn_tail(place: Place, walker: &mut Walker<'_>) -> Result<TornTail> {
-    const SECTOR: u64 = 512;
-    let length = walker.window.length();
-    let (mut at, mut sectors, mut zero_sectors) = (place.offset, 0, 0);
-    while at < length {
-        let end = ((at / SECTOR + 1) * SECTOR).min(length);
-        let zero = match walker.window.slice(at, (end - at) as usize)? {
-            Some(bytes) => is_zero(bytes),
-            None => false,
-        };
-        sectors += 1;
-        zero_sectors += u64::from(zero);
-        at = end;
-    }
-    Ok(TornTail { place, bytes: length.saturating_sub(place.offset), zero_sectors, sectors })
 }

@@ -9,12 +9,13 @@ use sealog_journal_format::limits;
 use sealog_journal_format::record::GroupReader;
 
 use crate::codec::Codec;
-use crate::error::Result;
+use crate::error::{Place, Result};
 use crate::folding;
+use crate::recovery::findings::TornTail;
 use crate::recovery::merge::{Merge, Placed};
 use crate::recovery::table::Found;
 use crate::segment::Segment;
-use crate::window::Window;
+use crate::window::{Window, is_zero};
 
 /// What the next frame must say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +39,18 @@ pub(crate) enum Step {
     Stop(Found),
 }
 
+/// How far a walk looks into the bodies of groups. Links, sources and seals are always opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bodies {
+    /// Opened, authenticated, and every record checked.
+    Opened,
+    /// Held against their CRC only (JR-20).
+    Summed,
+}
+
 pub(crate) struct Walker<'s> {
     segment: &'s Segment,
+    bodies: Bodies,
     pub window: Window,
     pub next: Expect,
     pub sealed: bool,
@@ -71,6 +82,7 @@ impl<'s> Walker<'s> {
         let window = Window::new(segment.file()?, segment.length, uncached);
         Ok(Walker {
             segment,
+            bodies: Bodies::Opened,
             window,
             next,
             sealed: false,
@@ -81,6 +93,12 @@ impl<'s> Walker<'s> {
             codec,
             plaintext: Vec::new(),
         })
+    }
+
+    /// Leaves the bodies of groups closed: such a walk gives no records.
+    pub fn summed(mut self) -> Walker<'s> {
+        self.bodies = Bodies::Summed;
+        self
     }
 
     /// Takes index 0's own word for what it continues, for a first look at a link before its neighbour was read.
@@ -138,7 +156,7 @@ impl<'s> Walker<'s> {
         if let Err(found) = self.open_body(&header, offset)? {
             return Ok(Step::Stop(found));
         }
-        if !self.content_fits(&header, offset) {
+        if !self.unopened(&header) && !self.content_fits(&header, offset) {
             return Ok(Step::Stop(Found::Foreign));
         }
         self.advance(&header, &bytes);
@@ -209,12 +227,15 @@ impl<'s> Walker<'s> {
     }
 
     fn open_body(&mut self, header: &FrameHeader, offset: u64) -> Result<std::result::Result<(), Found>> {
-        let len = header.body_length as usize;
+        let (len, unopened) = (header.body_length as usize, self.unopened(header));
         let Some(body) = self.window.slice(offset + limits::FRAME_HEADER_BYTES as u64, len)? else {
             return Ok(Err(Found::Bad));
         };
         if crc32(body) != header.body_crc {
             return Ok(Err(Found::Bad));
+        }
+        if unopened {
+            return Ok(Ok(()));
         }
         self.plaintext.clear();
         self.plaintext.extend_from_slice(body);
@@ -226,6 +247,10 @@ impl<'s> Walker<'s> {
             &header.body_tag,
         );
         Ok(opened.map_err(|_| Found::Foreign))
+    }
+
+    fn unopened(&self, header: &FrameHeader) -> bool {
+        self.bodies == Bodies::Summed && matches!(header.kind, FrameKind::Group | FrameKind::Folded)
     }
 
     /// What an authentic body must say for its kind: whole records, a link, or an end that is this one.
@@ -292,4 +317,21 @@ impl<'s> Walker<'s> {
         };
         self.sealed = header.kind == FrameKind::Seal;
     }
+}
+
+pub(crate) fn torn_tail(place: Place, walker: &mut Walker<'_>) -> Result<TornTail> {
+    const SECTOR: u64 = 512;
+    let length = walker.window.length();
+    let (mut at, mut sectors, mut zero_sectors) = (place.offset, 0, 0);
+    while at < length {
+        let end = ((at / SECTOR + 1) * SECTOR).min(length);
+        let zero = match walker.window.slice(at, (end - at) as usize)? {
+            Some(bytes) => is_zero(bytes),
+            None => false,
+        };
+        sectors += 1;
+        zero_sectors += u64::from(zero);
+        at = end;
+    }
+    Ok(TornTail { place, bytes: length.saturating_sub(place.offset), zero_sectors, sectors })
 }

@@ -1,10 +1,11 @@
 //! What every crash image must stand: audit and start agree, the oracle is satisfied, work goes on, and the next
 //! start shows the same and the new.
 
-use sealog_disk::Folder;
 use sealog_disk::sim::{CrashPoint, SimDisk, Undecided, UndecidedWhat};
+use sealog_disk::{Disk, Folder};
 
 use super::crash_world::Expected;
+use super::digests;
 use super::setup::{Bench, record};
 use crate::{Audit, FrameView, Record, Sink, Unit, audit};
 
@@ -120,6 +121,7 @@ pub(crate) fn judge(image: &SimDisk, expected: &Expected, seed: u64) -> Result<J
     if let Some(problem) = before.problems.first() {
         return Err(format!("the audit sees damage: {problem:?}"));
     }
+    with_summaries(image)?;
     let opened = bench.open().map_err(|e| format!("the start failed: {e}"))?;
     let report = &opened.report;
     let units = expected.check(&opened.records)?;
@@ -147,6 +149,22 @@ pub(crate) fn judge(image: &SimDisk, expected: &Expected, seed: u64) -> Result<J
     }
     next_start(image, &grown, seed)?;
     lasting(image, &grown, seed).map(|()| judged)
+}
+
+/// R15: whatever summaries the crash left, whole, torn or none, a start that believes them gives the same answers.
+fn with_summaries(image: &SimDisk) -> Result<(), String> {
+    let entries = image.list(Folder::Segments).unwrap_or_default();
+    if !entries.iter().any(|entry| entry.file.ends_with(".idx")) {
+        return Ok(());
+    }
+    let answers = |digests| -> Result<_, String> {
+        let started = digests::start(&Bench::on(image.fork(), 3), digests);
+        Ok(started.map_err(|e| format!("a start, digests {digests}: {e}"))?.answers())
+    };
+    if answers(true)? != answers(false)? {
+        return Err("a start with summaries gives other answers".into());
+    }
+    Ok(())
 }
 
 /// What was acknowledged after the start stands however the power goes then.

@@ -10,7 +10,7 @@ use crate::{Class, NewRecord, StreamId, Unit};
 /// What runs on a journal that exists.
 pub(crate) type Workload = fn(&mut World) -> Step;
 
-pub(crate) const WORKLOADS: [(&str, Workload); 12] = [
+pub(crate) const WORKLOADS: [(&str, Workload); 13] = [
     ("open, commit, close", open_commit_close),
     ("several opens", several_opens),
     ("groups of many units", groups),
@@ -23,6 +23,7 @@ pub(crate) const WORKLOADS: [(&str, Workload); 12] = [
     ("a forget record", forgotten),
     ("the clocks jump", jumps),
     ("compaction", compaction),
+    ("summaries", summaries),
 ];
 
 fn event(n: u8, number: u64, len: usize) -> Unit {
@@ -200,6 +201,29 @@ fn compaction(world: &mut World) -> Step {
     world.bench.clock.advance(std::time::Duration::from_secs(700));
     world.compact()?;
     world.commit(event(10, 20, 10))?;
+    world.close()
+}
+
+/// Written between commits and rolls, again after one was lost, and while there is nothing else to do.
+fn summaries(world: &mut World) -> Step {
+    world.bench.config.tuning.summarise = true;
+    world.bench.config.tuning.compact = false;
+    world.open()?;
+    for number in 1..=7 {
+        world.commit(event(1, number, 1500))?;
+        world.pause(20)?;
+        world.tend()?;
+    }
+    world.kill();
+    world.open()?;
+    world.commit(end(1, 10))?;
+    world.tend()?;
+    world.commit(Unit::one(forget(&[stream(1)])))?;
+    world.close()?;
+    world.bench.disk.delete(&super::summaries::summary(1));
+    world.open()?;
+    world.commit(event(2, 1, 40))?;
+    world.tend()?;
     world.close()
 }
 

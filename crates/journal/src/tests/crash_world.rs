@@ -411,6 +411,17 @@ impl World {
         })
     }
 
+    /// Everything that waits in the background.
+    pub fn tend(&mut self) -> Step {
+        while self.opened().journal.tend() {}
+        match self.opened().journal.health() {
+            crate::Health::Poisoned { .. } => Err(Stop::Ended),
+            crate::Health::Ready | crate::Health::Full | crate::Health::Stalled | crate::Health::Closed => {
+                Ok(())
+            }
+        }
+    }
+
     pub fn close(&mut self) -> Step {
         let closed = self.opened().journal.close();
         self.settle();

@@ -258,6 +258,21 @@ fn a_link_to_anything_but_the_neighbour_is_damage() {
     }
 }
 
+/// Changes a body so that its CRC stays what it was: by a multiple of the polynomial.
+pub(crate) fn forged_body(disk: &SimDisk, number: u64, offset: u64, length: u32) {
+    let from = offset as usize + FRAME_HEADER_BYTES;
+    let mut body = disk.bytes(&segment(number)).unwrap()[from..from + length as usize].to_vec();
+    let crc = crc32(&body);
+    // Bits of the message go lowest first, powers of the polynomial highest first.
+    let polynomial = 0x1_04C1_1DB7_u64;
+    for power in (0..=32).filter(|power| polynomial >> power & 1 == 1) {
+        let bit = 40 * 8 + (32 - power);
+        body[bit / 8] ^= 1 << (bit % 8);
+    }
+    assert_eq!(crc32(&body), crc);
+    disk.overwrite(&segment(number), from as u64, &body);
+}
+
 /// Row 7 without any key: bytes that differ by a multiple of the CRC's polynomial have the same CRC, so only the body's
 /// tag tells. Covered or not, ended or not, also under a running reader.
 #[test]
@@ -266,16 +281,7 @@ fn a_body_with_the_right_crc_and_the_wrong_tag_is_damage() {
         let image = Image::new(end);
         let at = *image.frames_of(number).iter().rfind(|at| at.header.record_count > 0).unwrap();
         let opened = start(&image.disk);
-        let mut body = image.frame_bytes(&at)[FRAME_HEADER_BYTES..].to_vec();
-        let crc = crc32(&body);
-        // Bits of the message go lowest first, powers of the polynomial highest first.
-        let polynomial = 0x1_04C1_1DB7_u64;
-        for power in (0..=32).filter(|power| polynomial >> power & 1 == 1) {
-            let bit = 40 * 8 + (32 - power);
-            body[bit / 8] ^= 1 << (bit % 8);
-        }
-        assert_eq!(crc32(&body), crc);
-        image.disk.overwrite(&segment(number), at.offset + FRAME_HEADER_BYTES as u64, &body);
+        forged_body(&image.disk, number, at.offset, at.header.body_length);
         let error = opened.journal.read_from(at.header.first_sequence).find_map(Result::err).unwrap();
         let crate::JournalError::Corrupt { place, what, .. } = error else { panic!("{error:?}") };
         assert_eq!((place.offset, what), (at.offset, "a frame body does not authenticate"));

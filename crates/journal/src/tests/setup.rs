@@ -7,7 +7,7 @@ use sealog_disk::sim::SimDisk;
 use sealog_disk::testing::{ManualClock, SeededEntropy};
 use sealog_seal::{Secret, SlotParams, StoreId};
 
-use super::fold_codec::Rows;
+use super::digests::Sums;
 use crate::{
     Admission, Class, Config, Create, Journal, JournalError, NewRecord, Record, RecoveryReport, StreamId,
     Ticket, Turn, Unit,
@@ -36,13 +36,17 @@ impl Bench {
         let entropy = Arc::new(SeededEntropy::new(seed));
         let secrets = vec![Secret::raw([9; 32])];
         let mut config = Config::new(Arc::new(disk.clone()), clock.clone(), entropy, secrets);
-        config.codec = Arc::new(Rows);
         config.tuning.first_segment_bytes = 16 << 10;
         config.tuning.segment_bytes_min = 16 << 10;
         config.tuning.segment_bytes_max = 64 << 10;
         config.tuning.reserve_bytes = 0;
         config.tuning.lock_wait = Duration::ZERO;
         config.tuning.reader_wait = Duration::ZERO;
+        config.codec = Arc::new(Sums { version: 1 });
+        // A step of the background is one of compaction.
+        config.tuning.summarise = false;
+        // Calls of the disk stand in the same order every time.
+        config.tuning.check_threads = 1;
         Bench { disk, clock, config }
     }
 

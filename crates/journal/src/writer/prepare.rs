@@ -402,7 +402,7 @@ fn array(bytes: &[u8]) -> [u8; 32] {
 }
 
 /// What keeps two segments apart even if the random numbers repeat.
-fn hedge(shared: &Shared, header: &SegmentHeader) -> Vec<u8> {
+pub(crate) fn hedge(shared: &Shared, header: &SegmentHeader) -> Vec<u8> {
     let mut hedge = header.fixed_fields().to_vec();
     hedge.extend_from_slice(&shared.clock.wall_ms().to_le_bytes());
     hedge.extend_from_slice(&shared.clock.boot_id());

@@ -4,6 +4,8 @@ use sealog_events::ExecutionId;
 use sealog_events::folded::{self, Row};
 use sealog_journal::{Class, Codec, NotFolded, Record, StreamId};
 
+use super::digest::{self, Digest};
+
 /// The codec of a journal that holds executions. Every open of such a journal is given it, the read-only ones too.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EngineCodec;
@@ -19,8 +21,15 @@ impl Codec for EngineCodec {
         rows.map_err(|_| NotFolded)?.into_iter().map(|row| record(stream, row)).collect()
     }
 
-    fn digest(&self, _stream: StreamId, _records: &[Record]) -> Vec<u8> {
-        Vec::new()
+    fn digest(&self, earlier: &[u8], record: &Record, newest_ms: u64) -> Option<Vec<u8>> {
+        let first = earlier.is_empty();
+        let mut digest = if first { Digest::default() } else { Digest::decode(earlier)? };
+        digest.add(record, newest_ms, first)?;
+        Some(digest.encode())
+    }
+
+    fn digest_version(&self) -> u32 {
+        digest::VERSION
     }
 }
 

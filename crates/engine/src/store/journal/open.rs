@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use sealog_disk::ErrorKind;
-use sealog_events::body::{self, BodyError};
-use sealog_events::{ExecutionId, Materializer, RecordKind, Status, Timestamp};
+use sealog_events::{ExecutionId, Materializer, Status, Timestamp};
 use sealog_journal::{
-    Config, Fence, Journal, JournalError, Record as JournalRecord, RecoveryReport, Replay, Ticket,
+    Config, Fence, Journal, JournalError, Record as JournalRecord, RecoveryReport, Replay, StreamDigest,
+    Ticket,
 };
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED};
 
+use super::digest::{CreatedAt, Digest, LastEvent};
 use super::error::failed;
 use super::finish::Finish;
 use super::interrupted::{self, Endings, Interrupted};
@@ -291,6 +292,25 @@ impl Replay for Rebuild {
             self.unknown.get_or_insert(record.sequence);
         }
     }
+
+    fn takes_digests(&self) -> bool {
+        true
+    }
+
+    fn digest(&mut self, of: &StreamDigest<'_>) {
+        let before = Timestamp(of.newest_before_ms);
+        let taken = Digest::decode(of.bytes).and_then(|mut digest| {
+            digest.newest = digest.newest.max(before);
+            if let Some(last) = &mut digest.last {
+                last.newest = last.newest.max(before);
+            }
+            self.newest = self.newest.max(digest.newest);
+            self.take(ExecutionId::from_bytes(of.stream.0), of.first_sequence, &digest)
+        });
+        if taken.is_none() {
+            self.unknown.get_or_insert(of.first_sequence);
+        }
+    }
 }
 
 impl Rebuild {
@@ -319,57 +339,36 @@ impl Rebuild {
 
     /// A record of an execution. `None` if it cannot be interpreted.
     fn ours(&mut self, record: &JournalRecord) -> Option<()> {
-        let id = ExecutionId::from_bytes(record.stream?.0);
-        let kind = RecordKind::from_number(record.kind)?;
-        if kind == RecordKind::Created {
-            let created = body::decode_created(&record.body).ok()?;
-            let kept = Kept {
-                created_at: created.created_at,
-                identity: created.identity,
-                bytes: record.logical_size,
-                sequence: 0,
-                ended: None,
-            };
-            let (opened_by, time) = (record.sequence, created.created_at);
-            let status = Status::Accepted;
+        let mut digest = Digest::default();
+        // The newest time counts this record already.
+        digest.add(record, self.newest.0, true)?;
+        self.take(ExecutionId::from_bytes(record.stream?.0), record.sequence, &digest)
+    }
+
+    /// A run of records of an execution, from `first_sequence` on. `None` if it cannot be interpreted.
+    fn take(&mut self, id: ExecutionId, first_sequence: u64, digest: &Digest) -> Option<()> {
+        if let Some(CreatedAt { created_at, identity, opened_by }) = digest.created {
+            let kept = Kept { created_at, identity, bytes: 0, sequence: 0, ended: None };
+            let (status, time) = (Status::Accepted, created_at);
             let (routed, restored) = (false, false);
             let found = Found { kept, status, opened_by, time, routed, restored, held_by_copy: None };
             self.executions.insert(id, found);
-            return Some(());
         }
         let Some(found) = self.executions.get_mut(&id) else {
-            self.headless.entry(id).or_insert(record.sequence);
+            self.headless.entry(id).or_insert(first_sequence);
             return Some(());
         };
-        if !kind.is_event() {
-            return Some(());
+        found.kept.bytes = found.kept.bytes.checked_add(digest.bytes)?;
+        found.routed |= digest.routed;
+        if let Some(LastEvent { status, number, time, newest }) = digest.last {
+            found.status = status;
+            found.time = time;
+            found.kept.sequence = number;
+            // As it was settled then: by the newest time in the journal.
+            found.kept.ended = status.is_terminal().then_some(newest);
         }
-        found.status = status(kind, &record.body).ok()?;
-        found.time = Timestamp(record.time_ms);
-        found.routed |= kind == RecordKind::RouteSelected;
-        found.kept.bytes += record.logical_size;
-        found.kept.sequence = record.event_number;
-        // As it was settled then: by the newest time in the journal, in which this record is counted already.
-        found.kept.ended = found.status.is_terminal().then_some(self.newest);
         Some(())
     }
-}
-
-/// The status that an event of this kind gives; only a failure's body has to be asked.
-fn status(kind: RecordKind, bytes: &[u8]) -> Result<Status, BodyError> {
-    Ok(match kind {
-        RecordKind::Created | RecordKind::MaterializedResult => return Err(BodyError::UnknownKind),
-        RecordKind::Accepted => Status::Accepted,
-        RecordKind::RouteSelected | RecordKind::RouteAttemptFailed => Status::Routing,
-        RecordKind::OutputDelta
-        | RecordKind::ToolCallStarted
-        | RecordKind::ToolCallArgumentsDelta
-        | RecordKind::Progress
-        | RecordKind::OutputResult
-        | RecordKind::UsageReported => Status::Running,
-        RecordKind::Completed => Status::Succeeded,
-        RecordKind::Failed => body::decode(kind.number(), bytes)?.status(),
-    })
 }
 
 /// The fold of all durable events of one execution. Blocks for reading.

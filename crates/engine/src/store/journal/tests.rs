@@ -9,6 +9,7 @@ mod restored;
 mod retention;
 mod setup;
 mod space;
+mod summaries;
 mod transfer;
 
 use std::sync::Arc;

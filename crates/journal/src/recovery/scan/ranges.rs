@@ -12,7 +12,7 @@ use crate::recovery::table::{self, Found, Position, Verdict};
 use crate::recovery::walk::{Step, Walker};
 use crate::segment::Segment;
 
-impl Scanner<'_> {
+impl Scanner<'_, '_> {
     /// Row 3: files that claim the same segments, and none holds the other as a replacement holds its sources.
     pub(super) fn crossing(&mut self, named: SegmentName) {
         let mut decision = table::decide(Position::NotLast, Found::Foreign, true);
@@ -37,7 +37,7 @@ impl Scanner<'_> {
     ) -> Result<EndRecord> {
         let header = &segment.header;
         let mut walker = Walker::new(segment, &header.link_in, false, self.codec)?;
-        let mut facts = self.begin(segment, &walker);
+        let mut facts = self.begin_walk(segment, &walker);
         loop {
             let found = match walker.sealed {
                 true => sealed(segment, &walker, start, named),
@@ -133,7 +133,7 @@ fn link_in(segment: &Segment, mut walker: Walker<'_>) -> Result<Option<EndRecord
 }
 
 /// The link in frame 0, if frame 0 is whole and authentic and names the neighbour that its number demands.
-pub(super) fn peek_link(segment: &Segment, uncached: bool, codec: &dyn Codec) -> Result<Option<EndRecord>> {
+pub(crate) fn peek_link(segment: &Segment, uncached: bool, codec: &dyn Codec) -> Result<Option<EndRecord>> {
     let mut walker = Walker::new(segment, &EndRecord::NONE, uncached, codec)?;
     segment.release();
     if segment.is_compacted() {
