@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::counters::HistogramView;
 use crate::error::JournalError;
-use crate::shared::Shared;
+use crate::shared::{Shared, lock};
 
 /// How long a kind of work rests after it failed; doubled with each failure in a row.
 const REST: Duration = Duration::from_secs(5);
@@ -142,7 +142,8 @@ pub(crate) fn at_full_speed<R>(shared: &Shared, work: impl FnOnce(&mut Pace<'_>)
 }
 
 fn is_over(shared: &Shared) -> bool {
-    shared.stop_helper.load(Ordering::Acquire) || shared.poisoned().is_some()
+    let status = lock(&shared.status);
+    shared.stop_helper.load(Ordering::Acquire) || status.poisoned.is_some() || status.closed
 }
 
 /// Ends early when the journal is closed: whoever does that unparks this thread.
@@ -226,7 +227,6 @@ mod tests {
 
     use super::*;
     use crate::counters::Histogram;
-    use crate::shared::lock;
     use crate::tests::setup::Bench;
 
     #[test]
