@@ -85,6 +85,9 @@ pub fn replay(home: &Home, record: &Record, id: &str, ended: bool) -> Result<Res
     Ok(record.compare(&frames))
 }
 
+/// Files among the segments that a node which serves prepares or is writing.
+const WORKED_ON: [&str; 5] = ["next", "reserve", "reserve.tmp", "compact.tmp", "summary.tmp"];
+
 /// Whether the directory of a node that serves holds only what a journal is made of.
 ///
 /// # Errors
@@ -98,7 +101,7 @@ pub fn directory(data: &Path) -> Result<Result<(), Wrong>> {
         }
     }
     for (name, _) in entries(&data.join("segments"))? {
-        let known = name == "next" || name == "reserve" || name.ends_with(".seg") || name.ends_with(".idx");
+        let known = name.ends_with(".seg") || name.ends_with(".idx") || WORKED_ON.contains(&name.as_str());
         if !known {
             return strange(format!("{name} is left among the segments"));
         }

@@ -221,7 +221,9 @@ impl Taking<'_> {
     fn file(&mut self, facts: &SegmentFacts, ends: &Ends, horizon: &EndRecord) -> Result<BackupFile> {
         let unnamed = JournalError::Misuse("a segment without a name");
         let segment = name_of(facts).ok_or(unnamed)?;
-        let grows = facts.number == horizon.segment && horizon.how != How::Sealed;
+        // A compacted segment never grows, however its last source ended.
+        let log = matches!(segment, SegmentName::Log { .. });
+        let grows = log && facts.number == horizon.segment && horizon.how != How::Sealed;
         let mut file = BackupFile {
             segment,
             kind: if grows { FileKind::Tail } else { FileKind::Ended },

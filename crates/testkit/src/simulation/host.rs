@@ -91,6 +91,11 @@ impl Host {
         self.disk = self.disk.fork();
     }
 
+    /// Time goes by without anybody who writes: the kernel writes back what it holds.
+    pub(super) fn write_back(&mut self) {
+        self.disk = self.disk.crash_point().image(Choice::Everything);
+    }
+
     /// Another directory takes the place of the journal's.
     pub(super) fn replace_disk(&mut self, disk: SimDisk) {
         disk.set_direct(self.abilities.0);

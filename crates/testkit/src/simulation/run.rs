@@ -149,6 +149,8 @@ impl Run<'_> {
     }
 
     fn work_offline(&mut self, work: Offline) {
+        // What a tool saw in the page cache counts as durable from here on, and only a start would sync it.
+        self.host.write_back();
         let done = offline::work(&mut self.host, &mut self.vault, work);
         self.host.next_process();
         let mut world = self.world.borrow_mut();
