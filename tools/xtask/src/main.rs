@@ -10,6 +10,7 @@ mod compare;
 mod deny;
 mod floors;
 mod fuzz;
+mod mutants;
 mod process;
 mod real;
 mod simulate;
@@ -42,6 +43,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         Some((verb, rest)) if verb == "compare" => {
             compare::run_plan(&workspace::Workspace::find()?, &compare::Plan::parse(rest)?)
         }
+        Some((verb, rest)) if verb == "mutants" => mutants::run_args(&workspace::Workspace::find()?, rest),
         Some((verb, rest)) if verb == "simulate" => simulate::run_args(&workspace::Workspace::find()?, rest),
         Some((verb, rest)) if verb == "torture" => {
             torture::run(&workspace::Workspace::find()?, &torture::Plan::parse(rest)?)
@@ -66,6 +68,9 @@ fn run(args: &[String]) -> anyhow::Result<()> {
                 "cargo xtask simulate --seed N [--steps N] | --seeds N [--from M] [--threads T]\n    the seeded \
                  simulation: one run with its trace, or many\ncargo xtask torture --minutes N [--from SEED]\n    \
                  crash images, faults and simulation in turns, with totals"
+            );
+            println!(
+                "cargo xtask mutants [--all | NAME ..]\n    faults that the tests must notice; a part without arguments"
             );
             println!("cargo xtask fuzz [--seconds N] [TARGET ..]\n    the fuzz targets, a while each");
             Ok(())

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use crate::process::Tally;
 use crate::workspace::Workspace;
-use crate::{cargo, deny, floors, real, simulate, tidy};
+use crate::{cargo, deny, floors, mutants, real, simulate, tidy};
 
 /// One check. `run` prints findings as it meets them and returns an error when the change may not land.
 pub struct Step {
@@ -47,6 +47,11 @@ pub const STEPS: &[Step] = &[
     Step { name: "clippy", about: "whole workspace, all targets, warnings denied", run: cargo::clippy },
     Step { name: "test", about: "cargo test --workspace --locked", run: cargo::test },
     Step { name: "simulate", about: "2000 seeds of the simulation", run: simulate::step },
+    Step {
+        name: "mutants",
+        about: "a few planted faults, another few each day: the tests must notice",
+        run: mutants::step,
+    },
     Step { name: "real", about: "tests that need more tools than Rust and a C compiler", run: real::step },
 ];
 
