@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sealog_disk::real::{RealClock, RealEntropy};
 use sealog_disk::{DiskError, ErrorKind, Folder};
@@ -48,6 +49,7 @@ impl Node {
             .map_err(|error| Failure::directory(error, dir))?;
         journal.tuning.disk_bytes_max = budget.bytes;
         journal.tuning.boot_check_bytes = config.store.boot_check_bytes;
+        journal.tuning.quarantine_keep = Duration::from_millis(config.store.limits.retention_ms);
         let (store, opened) =
             JournalStore::open(&journal, config.store.limits).map_err(|error| open_failure(error, dir))?;
         tell_recovery(&opened, render);

@@ -59,6 +59,8 @@ pub struct Tuning {
     pub reader_wait: Duration,
     /// Whether the direct write path may be used where the disk offers it.
     pub direct: bool,
+    /// How long the copy of a torn tail is kept in quarantine.
+    pub quarantine_keep: Duration,
     /// How long to wait after a failed preparation of the next segment before the next try.
     pub prepare_retry: Duration,
     /// Whether segments are compacted in the background.
@@ -94,6 +96,7 @@ impl Default for Tuning {
             lock_wait: Duration::from_secs(1),
             reader_wait: Duration::from_millis(500),
             direct: true,
+            quarantine_keep: Duration::from_secs(7 * 86_400),
             prepare_retry: Duration::from_millis(500),
             compact: true,
             compact_dead_thousandths: 300,

@@ -22,7 +22,7 @@ use crate::index::{FrameRef, StreamFacts};
 use crate::lock;
 use crate::reader::{SequenceReader, StreamReader};
 use crate::record::{Record, Replay, StreamId, Unit};
-use crate::recovery::apply::{self, Repairs};
+use crate::recovery::apply::{self, Keeping, Repairs};
 use crate::recovery::findings::{FrameView, Scan, SegmentFacts, Sink, TornTail, Unchecked};
 use crate::recovery::scan::{self, ScanOptions};
 use crate::recovery::sweep::{Judged, Sweep};
@@ -123,7 +123,9 @@ impl Journal {
         let scan = scan::scan(&store, &head, options, sweep.as_mut(), &mut build)?;
         refuse_problems(&scan, &head)?;
         let mut catalog = build.catalog;
-        let repairs = apply::apply(&store, &head, &scan)?;
+        let keep_ms = u64::try_from(config.tuning.quarantine_keep.as_millis()).unwrap_or(u64::MAX);
+        let keeping = Keeping { now_ms: config.clock.wall_ms(), keep_ms };
+        let repairs = apply::apply(&store, &head, &scan, keeping)?;
         // `apply` may have moved the head on.
         let head = if repairs.empty_segment_removed.is_some() {
             head::read(&*store.disk, &store.keyring)?

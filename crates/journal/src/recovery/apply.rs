@@ -28,11 +28,19 @@ pub struct Repairs {
     pub superseded_removed: usize,
 }
 
+/// How long copies of torn tails are kept, ms; `now_ms` is the wall clock's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keeping {
+    pub now_ms: u64,
+    pub keep_ms: u64,
+}
+
 /// Brings the files to the state that the scan judged them to be in. `scan` has no problems.
-pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan) -> Result<Repairs> {
+pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan, keeping: Keeping) -> Result<Repairs> {
     let disk = &*store.disk;
     let mut repairs = Repairs::default();
     remove_leftovers(disk)?;
+    remove_aged(disk, keeping)?;
     // Before the head or a segment is written under a key that the other copy may not hold.
     repairs.keyring_levelled = keyring_files::level(store)?;
     if !scan.superseded.is_empty() {
@@ -40,7 +48,7 @@ pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan) -> Result<Repa
         repairs.superseded_removed = scan.superseded.len();
     }
     for (at, tail) in scan.tails.iter().enumerate() {
-        let copied = quarantine(store, scan, tail)?;
+        let copied = quarantine(store, scan, tail, keeping.now_ms)?;
         repairs.tail_quarantined = copied && (at == 0 || repairs.tail_quarantined);
     }
     if scan.end.segment != 0 {
@@ -117,7 +125,7 @@ fn cut(store: &Store, scan: &Scan) -> Result<()> {
 }
 
 /// Copies the tail; a second try writes the same file. `false` if there was no room: the cut goes on, it says so.
-fn quarantine(store: &Store, scan: &Scan, tail: &TornTail) -> Result<bool> {
+fn quarantine(store: &Store, scan: &Scan, tail: &TornTail, now_ms: u64) -> Result<bool> {
     let disk = &*store.disk;
     let Some(segment) = scan.opened.iter().find(|s| s.number == tail.place.segment) else {
         return Ok(false);
@@ -125,7 +133,7 @@ fn quarantine(store: &Store, scan: &Scan, tail: &TornTail) -> Result<bool> {
     let bytes = tail.bytes.min(QUARANTINE_BYTES_MAX - limits::HEADER_BYTES as u64);
     prune(disk, limits::HEADER_BYTES as u64 + bytes)?;
     let file = segment.file()?;
-    match copy_tail(disk, store.id(), &*file, tail, bytes) {
+    match copy_tail(disk, store.id(), &*file, tail, bytes, now_ms) {
         Ok(()) => Ok(true),
         Err(e) if matches!(e.kind, ErrorKind::Full | ErrorKind::ReadOnly) => {
             // What was copied until then takes room that somebody needs.
@@ -148,6 +156,7 @@ fn copy_tail(
     from: &dyn LogFile,
     tail: &TornTail,
     bytes: u64,
+    now_ms: u64,
 ) -> std::result::Result<(), sealog_disk::DiskError> {
     let quarantined = QuarantineName { segment: tail.place.segment, frame: tail.place.frame };
     let name = |file: &str| Name::new(Folder::Quarantine, file).expect("digits, a dash and a known suffix");
@@ -167,7 +176,7 @@ fn copy_tail(
     disk.rename(&temporary, &name(&quarantined.tail_name()))?;
     disk.sync_folder(Folder::Quarantine)?;
     let report = format!(
-        "store {store_id}\nsegment {}\nframe {}\noffset {}\nbytes {}\nsectors {}\nzero sectors {}\n",
+        "store {store_id}\nsegment {}\nframe {}\noffset {}\nbytes {}\nsectors {}\nzero sectors {}\n{TIME}{now_ms}\n",
         tail.place.segment, tail.place.frame, tail.place.offset, tail.bytes, tail.sectors, tail.zero_sectors
     );
     io::publish(disk, &temporary, &name(&quarantined.report_name()), report.as_bytes())
@@ -189,6 +198,32 @@ fn copy_range(
         io::read_exact_at(from, &mut piece[..len], from_offset + done)?;
         io::write_all_at(to, &piece[..len], to_offset + done)?;
         done += len as u64;
+    }
+    Ok(())
+}
+
+/// Begins the line of a report that says when the tail was cut, ms since the epoch.
+const TIME: &str = "time ";
+
+/// JR-9: copies go with their reports once nobody has asked for them for long enough. A copy without a report stays
+/// until `prune` needs its room.
+fn remove_aged(disk: &dyn Disk, keeping: Keeping) -> Result<()> {
+    for entry in store::list(disk, Folder::Quarantine)? {
+        let Some(tail) = entry.file.strip_suffix(".txt").map(|stem| format!("{stem}.tail")) else { continue };
+        let Some(report) = Name::new(Folder::Quarantine, &entry.file) else { continue };
+        let text = store::read_optional(disk, &report)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let cut_ms = text.lines().find_map(|line| line.strip_prefix(TIME)?.parse::<u64>().ok());
+        if cut_ms.is_none_or(|cut_ms| keeping.now_ms < cut_ms.saturating_add(keeping.keep_ms)) {
+            continue;
+        }
+        // The report last: it is what brings the next start back to a copy that is still there.
+        for name in [Name::new(Folder::Quarantine, &tail), Some(report)].into_iter().flatten() {
+            match disk.remove(&name) {
+                Err(e) if e.kind != ErrorKind::NotFound => return Err(e.into()),
+                Ok(()) | Err(_) => {}
+            }
+        }
     }
     Ok(())
 }

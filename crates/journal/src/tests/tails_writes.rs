@@ -5,7 +5,7 @@ use sealog_disk::sim::{Call, Choice, Undecided, UndecidedWhat};
 use sealog_journal_format::limits::DATA_START;
 
 use super::damage_image::{End, Image, group, look, noise, root, segment, start};
-use super::setup::{Bench, closing, record, stream};
+use super::setup::{Bench, START_MS, closing, record, stream};
 use super::tails::published_fourth;
 use crate::Unit;
 
@@ -91,9 +91,36 @@ fn a_torn_tail_counts_its_sectors() {
             format!("bytes {}", length - newest.end()),
             format!("sectors {sectors}"),
             format!("zero sectors {zero}"),
+            format!("time {START_MS}"),
         ];
         assert_eq!(lines, expected);
     }
+}
+
+/// JR-9: a start removes the copy of a tail that was cut longer ago than the retention, and its report with it; a copy
+/// without a report stays.
+#[test]
+fn an_old_copy_of_a_torn_tail_is_removed() {
+    let bench = Bench::new();
+    let opened = bench.open().unwrap();
+    opened.commit(group(1, 1)).unwrap();
+    drop(opened);
+    let image = Image::of(bench);
+    image.disk.overwrite(&segment(1), image.newest().end(), &[0xEE; 600]);
+    let [tail, report] = ["tail", "txt"].map(|kind| super::damage_image::quarantine(kind, 1, 2));
+    let at = |wall_ms: u64| {
+        let bench = Bench::on(image.disk.clone(), wall_ms);
+        bench.clock.set_wall_ms(wall_ms);
+        drop(bench.open().unwrap());
+        [&tail, &report].map(|name| image.disk.bytes(name).is_some())
+    };
+    const KEEP_MS: u64 = 7 * 86_400_000;
+    assert_eq!(at(START_MS), [true, true]);
+    assert_eq!(at(START_MS + KEEP_MS - 1), [true, true]);
+    let kept = image.disk.bytes(&tail).unwrap();
+    assert_eq!(at(START_MS + KEEP_MS), [false, false]);
+    image.disk.put(&tail, &kept);
+    assert_eq!(at(START_MS + 2 * KEEP_MS), [true, false]);
 }
 
 /// JR-12: a stream without a closing record is reported with the epoch of its newest record; one whose closing record
