@@ -69,6 +69,14 @@ impl Failure {
         self
     }
 
+    /// What making a directory out of another one said: a storage call that failed for good was one of the writing
+    /// ones, anything else is about what was read.
+    pub fn making(error: JournalError, from: &Path, to: &Path) -> Failure {
+        let at_target =
+            matches!(error, JournalError::Disk(_) | JournalError::Full | JournalError::Poisoned { .. });
+        Failure::journal(error, if at_target { to } else { from })
+    }
+
     /// What opening or reading the journal in `dir` said.
     pub fn journal(error: JournalError, dir: &Path) -> Failure {
         let (exit, code) = exit::of_journal(&error);

@@ -169,29 +169,15 @@ impl Index {
             self.forget(&record.body);
         }
         let Some(stream) = record.stream else { return };
-        let entry = self.streams.entry(stream).or_insert_with(|| {
-            self.open += 1;
-            Entry { first_sequence: record.sequence, facts: StreamFacts::NONE, frames: FrameList::default() }
-        });
-        let facts = &mut entry.facts;
-        let new = entry.frames.push(frame);
-        if new {
-            let tally = self.tallies.entry(frame.segment).or_default();
-            tally.all += 1;
-            tally.closed += u64::from(facts.closed);
-        }
-        if record.class.contains(Class::CLOSES) && !facts.closed {
-            facts.closed = true;
-            self.open -= 1;
-            for frame in entry.frames.frames() {
-                self.tallies.entry(frame.segment).or_default().closed += 1;
-            }
-        }
-        facts.last_event = facts.last_event.max(record.event_number);
-        facts.epoch = record.epoch;
-        facts.logical_bytes += record.logical_size;
-        facts.last_time_ms = record.time_ms;
-        facts.last_sequence = record.sequence;
+        let run = StreamFacts {
+            last_event: record.event_number,
+            closed: record.class.contains(Class::CLOSES),
+            epoch: record.epoch,
+            logical_bytes: record.logical_size,
+            last_time_ms: record.time_ms,
+            last_sequence: record.sequence,
+        };
+        self.add_run(stream, record.sequence, &run, std::iter::once(frame));
     }
 
     /// A run of a stream's records at once, as a summary keeps it, the first of them with `first_sequence`.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
 use sealog_execution::{Failure, Modality, ModelCall, ModelProvider, ProviderManifest, ProviderStream};
-use sealog_upstream::model::{ConfigError, Framing, Key, Model, ModelConfig, Prepared, Rules, attempt};
-use sealog_upstream::{Client, ClientError, Endpoint, Post, Timeouts};
+use sealog_upstream::model::{ConfigError, Framing, Key, ModelConfig, Prepared, Rules, Upstream, attempt};
+use sealog_upstream::{Post, Timeouts};
 
 use crate::request;
 use crate::translate::Messages;
@@ -35,13 +35,6 @@ pub struct AnthropicMessages {
     upstream: Arc<Upstream>,
 }
 
-#[derive(Debug)]
-struct Upstream {
-    model: Model,
-    client: Client,
-    endpoint: Endpoint,
-}
-
 impl AnthropicMessages {
     /// # Errors
     /// The configuration breaks a rule, or no client can be set up for it. No key is read yet.
@@ -52,11 +45,8 @@ impl AnthropicMessages {
     /// # Errors
     /// As [`AnthropicMessages::new`].
     pub fn with_timeouts(config: ModelConfig, timeouts: Timeouts) -> Result<AnthropicMessages, ConfigError> {
-        let model = Model::new(config, &RULES)?;
-        let client = Client::new(&model.base, timeouts)?;
-        // Two fixed segments below a checked base always make an endpoint of it.
-        let endpoint = model.base.endpoint(&["v1", "messages"]).map_err(|_| ClientError::Setup)?;
-        Ok(AnthropicMessages { upstream: Arc::new(Upstream { model, client, endpoint }) })
+        let upstream = Upstream::new(config, &RULES, &["v1", "messages"], timeouts)?;
+        Ok(AnthropicMessages { upstream: Arc::new(upstream) })
     }
 }
 

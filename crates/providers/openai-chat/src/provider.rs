@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
 use sealog_execution::{Failure, Modality, ModelCall, ModelProvider, ProviderManifest, ProviderStream};
-use sealog_upstream::model::{ConfigError, Framing, Key, Model, ModelConfig, Prepared, Rules, attempt};
-use sealog_upstream::{Client, ClientError, Endpoint, Post, Timeouts};
+use sealog_upstream::model::{ConfigError, Framing, Key, ModelConfig, Prepared, Rules, Upstream, attempt};
+use sealog_upstream::{Post, Timeouts};
 
 use crate::request;
 use crate::translate::Translator;
@@ -30,13 +30,6 @@ pub struct OpenAiChat {
     upstream: Arc<Upstream>,
 }
 
-#[derive(Debug)]
-struct Upstream {
-    model: Model,
-    client: Client,
-    endpoint: Endpoint,
-}
-
 impl OpenAiChat {
     /// # Errors
     /// The configuration breaks a rule, or no client can be set up for it. No key is read yet.
@@ -47,11 +40,8 @@ impl OpenAiChat {
     /// # Errors
     /// As [`OpenAiChat::new`].
     pub fn with_timeouts(config: ModelConfig, timeouts: Timeouts) -> Result<OpenAiChat, ConfigError> {
-        let model = Model::new(config, &RULES)?;
-        let client = Client::new(&model.base, timeouts)?;
-        // Two fixed segments below a checked base always make an endpoint of it.
-        let endpoint = model.base.endpoint(&["chat", "completions"]).map_err(|_| ClientError::Setup)?;
-        Ok(OpenAiChat { upstream: Arc::new(Upstream { model, client, endpoint }) })
+        let upstream = Upstream::new(config, &RULES, &["chat", "completions"], timeouts)?;
+        Ok(OpenAiChat { upstream: Arc::new(upstream) })
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
 use sealog_execution::{Failure, Modality, ModelCall, ModelProvider, ProviderManifest, ProviderStream};
-use sealog_upstream::model::{ConfigError, Framing, Key, Model, ModelConfig, Prepared, Rules, attempt};
-use sealog_upstream::{Client, ClientError, Endpoint, Post, Timeouts};
+use sealog_upstream::model::{ConfigError, Framing, Key, ModelConfig, Prepared, Rules, Upstream, attempt};
+use sealog_upstream::{Post, Timeouts};
 
 use crate::request;
 use crate::translate::Responses;
@@ -30,13 +30,6 @@ pub struct OpenAiResponses {
     upstream: Arc<Upstream>,
 }
 
-#[derive(Debug)]
-struct Upstream {
-    model: Model,
-    client: Client,
-    endpoint: Endpoint,
-}
-
 impl OpenAiResponses {
     /// # Errors
     /// The configuration breaks a rule, or no client can be set up for it. No key is read yet.
@@ -47,11 +40,8 @@ impl OpenAiResponses {
     /// # Errors
     /// As [`OpenAiResponses::new`].
     pub fn with_timeouts(config: ModelConfig, timeouts: Timeouts) -> Result<OpenAiResponses, ConfigError> {
-        let model = Model::new(config, &RULES)?;
-        let client = Client::new(&model.base, timeouts)?;
-        // A fixed segment below a checked base always makes an endpoint of it.
-        let endpoint = model.base.endpoint(&["responses"]).map_err(|_| ClientError::Setup)?;
-        Ok(OpenAiResponses { upstream: Arc::new(Upstream { model, client, endpoint }) })
+        let upstream = Upstream::new(config, &RULES, &["responses"], timeouts)?;
+        Ok(OpenAiResponses { upstream: Arc::new(upstream) })
     }
 }
 

@@ -14,7 +14,7 @@ pub use request::{JsonMembers, ceiling, data_uri, extension, integer, invalid, s
 use sealog_execution::manifest::PROTOCOL_VERSION;
 use sealog_execution::{ExecutionRequest, Failure, Modality, ModelManifest, ProviderManifest};
 
-use crate::{BaseUrl, CredentialSource};
+use crate::{BaseUrl, Client, ClientError, CredentialSource, Endpoint, Timeouts};
 
 /// One configured model that met the rules of its type.
 #[derive(Clone, Debug)]
@@ -80,5 +80,32 @@ impl Model {
             return Err(unavailable());
         }
         Ok(())
+    }
+}
+
+/// A configured model, the one place its attempts are posted to, and the client for it.
+#[derive(Debug)]
+pub struct Upstream {
+    pub model: Model,
+    pub client: Client,
+    pub endpoint: Endpoint,
+}
+
+impl Upstream {
+    /// `path` is what an adapter's protocol puts below the configured base: fixed segments, which always make an
+    /// endpoint of a checked base.
+    ///
+    /// # Errors
+    /// The configuration breaks a rule, or no client can be set up for it. No key is read yet.
+    pub fn new(
+        config: ModelConfig,
+        rules: &Rules,
+        path: &[&str],
+        timeouts: Timeouts,
+    ) -> Result<Upstream, ConfigError> {
+        let model = Model::new(config, rules)?;
+        let client = Client::new(&model.base, timeouts)?;
+        let endpoint = model.base.endpoint(path).map_err(|_| ClientError::Setup)?;
+        Ok(Upstream { model, client, endpoint })
     }
 }

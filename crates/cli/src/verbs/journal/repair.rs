@@ -95,9 +95,7 @@ pub fn run(args: &Repair, render: Render) -> Result<Exit> {
 }
 
 fn failed(error: JournalError, args: &Repair) -> Failure {
-    let at_target =
-        matches!(error, JournalError::Disk(_) | JournalError::Full | JournalError::Poisoned { .. });
-    let failure = Failure::journal(error, if at_target { &args.dest } else { &args.dir });
+    let failure = Failure::making(error, &args.dir, &args.dest);
     failure.safe("the damaged journal was not touched, and nothing was made at the target")
 }
 

@@ -75,9 +75,7 @@ pub fn run(args: &Restore, render: Render) -> Result<Exit> {
 }
 
 fn failed(error: JournalError, args: &Restore) -> Failure {
-    let at_target =
-        matches!(error, JournalError::Disk(_) | JournalError::Full | JournalError::Poisoned { .. });
-    let failure = Failure::journal(error, if at_target { &args.dest } else { &args.src });
+    let failure = Failure::making(error, &args.src, &args.dest);
     let safe = "the copy was not touched, and nothing was made at the target";
     match failure.code {
         "locked" => failure.safe(safe).next(format!(
