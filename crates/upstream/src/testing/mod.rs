@@ -8,5 +8,32 @@ pub mod odd_cases;
 mod script;
 mod server;
 
+use std::sync::Arc;
+
+use sealog_events::ExecutionId;
+use sealog_execution::{AbortSignal, ExecutionRequest, ModelCall};
+use serde_json::Value;
+
 pub use script::{Gate, Script};
 pub use server::{Recorded, ScriptedServer};
+
+/// A request, parsed as the engine does.
+///
+/// # Panics
+/// It is not a valid one.
+pub fn request(body: &Value) -> ExecutionRequest {
+    ExecutionRequest::parse(body.to_string().as_bytes()).expect("a test's request is valid").request
+}
+
+/// A call of `model` with that request.
+///
+/// # Panics
+/// As [`request`].
+pub fn call(body: &Value, model: &str, abort: &AbortSignal) -> ModelCall {
+    ModelCall {
+        execution_id: ExecutionId::from_random([7; 16]),
+        request: Arc::new(request(body)),
+        model: model.to_owned(),
+        abort: abort.clone(),
+    }
+}

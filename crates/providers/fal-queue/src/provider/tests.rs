@@ -1,9 +1,9 @@
 //! The provider against a scripted queue, over a real socket.
 
 use futures_util::StreamExt;
-use sealog_events::{ExecutionId, Phase, PortableCode};
-use sealog_execution::{AbortSignal, ExecutionRequest, ProviderEvent, conformance};
-use sealog_upstream::testing::{Script, ScriptedServer};
+use sealog_events::{Phase, PortableCode};
+use sealog_execution::{AbortSignal, ProviderEvent, conformance};
+use sealog_upstream::testing::{self, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use super::*;
@@ -52,12 +52,7 @@ fn provider(server: &ScriptedServer) -> FalQueue {
 
 fn call(model: &str, abort: &AbortSignal) -> ModelCall {
     let body = json!({"ability": "image-generation", "input": [{"type": "text", "text": "a cat"}]});
-    ModelCall {
-        execution_id: ExecutionId::from_random([7; 16]),
-        request: Arc::new(ExecutionRequest::parse(body.to_string().as_bytes()).unwrap().request),
-        model: model.to_owned(),
-        abort: abort.clone(),
-    }
+    testing::call(&body, model, abort)
 }
 
 type Outcome = (Vec<ProviderEvent>, Option<Failure>);

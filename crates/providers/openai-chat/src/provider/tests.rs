@@ -1,10 +1,10 @@
 //! The provider against a scripted upstream, over a real socket.
 
 use futures_util::StreamExt;
-use sealog_events::{ExecutionId, PortableCode};
-use sealog_execution::{AbortSignal, ExecutionRequest, ProviderEvent, conformance};
+use sealog_events::PortableCode;
+use sealog_execution::{AbortSignal, ProviderEvent, conformance};
 use sealog_upstream::testing::odd_cases::{self, Answer};
-use sealog_upstream::testing::{Gate, Script, ScriptedServer};
+use sealog_upstream::testing::{self, Gate, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use super::*;
@@ -33,12 +33,7 @@ fn provider(server: &ScriptedServer, toml: &str) -> OpenAiChat {
 }
 
 fn call(request: Value, abort: &AbortSignal) -> ModelCall {
-    ModelCall {
-        execution_id: ExecutionId::from_random([7; 16]),
-        request: Arc::new(ExecutionRequest::parse(request.to_string().as_bytes()).unwrap().request),
-        model: "m-1".to_owned(),
-        abort: abort.clone(),
-    }
+    testing::call(&request, "m-1", abort)
 }
 
 fn text() -> Value {
@@ -285,7 +280,7 @@ async fn every_odd_case_ends_as_it_must() {
         let toml = format!("model = 'm-1'\nbase_url = '{}'", server.url("/v1"));
         Arc::new(OpenAiChat::with_timeouts(toml::from_str(&toml).unwrap(), timeouts).unwrap())
     };
-    let request = ExecutionRequest::parse(text().to_string().as_bytes()).unwrap().request;
+    let request = testing::request(&text());
     let wrong = odd_cases::run(&make, request, &answer).await.unwrap();
     assert_eq!(wrong, Vec::<String>::new());
 }

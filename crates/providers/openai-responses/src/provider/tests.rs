@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use futures_util::StreamExt;
-use sealog_events::{ExecutionId, PortableCode};
-use sealog_execution::{AbortSignal, ExecutionRequest, ProviderEvent, conformance};
+use sealog_events::PortableCode;
+use sealog_execution::{AbortSignal, ProviderEvent, conformance};
 use sealog_upstream::testing::odd_cases::{self, Answer};
-use sealog_upstream::testing::{Script, ScriptedServer};
+use sealog_upstream::testing::{self, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use super::*;
@@ -30,18 +30,12 @@ fn answer() -> Answer {
     }
 }
 
-fn request() -> ExecutionRequest {
-    let body = json!({"ability": "text-generation", "input": [{"type": "text", "text": "hi"}]});
-    ExecutionRequest::parse(body.to_string().as_bytes()).unwrap().request
+fn text() -> Value {
+    json!({"ability": "text-generation", "input": [{"type": "text", "text": "hi"}]})
 }
 
 fn call(model: &str) -> ModelCall {
-    ModelCall {
-        execution_id: ExecutionId::from_random([7; 16]),
-        request: Arc::new(request()),
-        model: model.to_owned(),
-        abort: AbortSignal::new(),
-    }
+    testing::call(&text(), model, &AbortSignal::new())
 }
 
 fn key_file(content: &[u8]) -> tempfile::NamedTempFile {
@@ -62,7 +56,7 @@ async fn every_odd_case_ends_as_it_must() {
     let make = |server: &ScriptedServer, timeouts| -> Arc<dyn ModelProvider> {
         Arc::new(provider(server, &key, timeouts))
     };
-    let wrong = odd_cases::run(&make, request(), &answer()).await.unwrap();
+    let wrong = odd_cases::run(&make, testing::request(&text()), &answer()).await.unwrap();
     assert_eq!(wrong, Vec::<String>::new());
 }
 
