@@ -138,17 +138,12 @@ impl Scratch {
         if tree.exists() {
             std::fs::remove_dir_all(&tree)?;
         }
-        let output = Command::new("git")
-            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-            .current_dir(&workspace.root)
-            .output()
-            .context("cannot start git")?;
-        for path in String::from_utf8_lossy(&output.stdout).split('\0').filter(|path| !path.is_empty()) {
-            let from = workspace.root.join(path);
+        for path in workspace.paths()? {
+            let from = workspace.root.join(&path);
             if !from.is_file() {
                 continue;
             }
-            let to = tree.join(path);
+            let to = tree.join(&path);
             std::fs::create_dir_all(to.parent().context("a file has a folder")?)?;
             std::fs::copy(&from, &to)?;
         }

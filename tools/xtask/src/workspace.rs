@@ -39,8 +39,8 @@ impl Workspace {
         Ok(Self { root: root.to_path_buf() })
     }
 
-    /// Every text file that git tracks or would add; what is ignored or not UTF-8 is left out.
-    pub fn text_files(&self) -> Result<Vec<TextFile>> {
+    /// Every file that git tracks or would add, relative to the root; one that is deleted may still be named.
+    pub fn paths(&self) -> Result<Vec<String>> {
         let output = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .current_dir(&self.root)
@@ -49,12 +49,18 @@ impl Workspace {
         if !output.status.success() {
             bail!("git ls-files: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
+        let paths = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(paths.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Every text file of [`Workspace::paths`]; what is not UTF-8 is left out.
+    pub fn text_files(&self) -> Result<Vec<TextFile>> {
         let mut files = Vec::new();
-        for path in String::from_utf8_lossy(&output.stdout).split('\0').filter(|path| !path.is_empty()) {
+        for path in self.paths()? {
             // A file that is deleted but still in the index has nothing to check.
-            let Ok(bytes) = std::fs::read(self.root.join(path)) else { continue };
+            let Ok(bytes) = std::fs::read(self.root.join(&path)) else { continue };
             if let Ok(text) = String::from_utf8(bytes) {
-                files.push(TextFile { path: path.to_owned(), text });
+                files.push(TextFile { path, text });
             }
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
