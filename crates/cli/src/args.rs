@@ -1,7 +1,9 @@
 //! The command line: verbs, flags and their help. Owns every name a user types; must never read a file, a key or the
 //! environment.
 
+pub mod access;
 mod rekey;
+pub mod token;
 mod transfer;
 
 use std::net::SocketAddr;
@@ -10,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sealog_seal::StoreId;
 
+pub use access::AccessArgs;
 pub use rekey::{AddSlot, ExportKeyring, ImportKeyring, Operation, Rekey, RemoveSlot, Rotate};
 pub use transfer::{Export, Import};
 
@@ -39,6 +42,9 @@ pub enum Verb {
     Demo(Demo),
     /// See whether directory, disk and clock are fit for a journal
     Doctor(Doctor),
+    /// Make the bearer tokens that a node asks for
+    #[command(subcommand)]
+    Token(token::Token),
     /// Create, look at, check and replay a journal
     #[command(subcommand)]
     Journal(Journal),
@@ -91,9 +97,11 @@ pub struct Serve {
     /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4320", value_parser = listen)]
     pub listen: SocketAddr,
-    /// Listen beyond this machine. The API has no authentication: put a proxy in front
+    /// Listen beyond this machine without tokens and TLS: put a proxy in front that has both
     #[arg(long)]
     pub allow_remote: bool,
+    #[command(flatten)]
+    pub access: AccessArgs,
     /// Serve a stopped journal or a backup as it is: no lock, no byte changed, works on read-only media; writes get 503
     #[arg(long, conflicts_with_all = ["no_create", "store_id"])]
     pub read_only: bool,

@@ -3,6 +3,7 @@
 //! TOML; what is not known is refused by file, line and key. Must never repeat a value: an operator who pasted a
 //! secret into the wrong place must not find it in a log.
 
+mod access;
 mod models;
 mod store;
 
@@ -18,6 +19,7 @@ use toml::{Spanned, Table, Value};
 
 use crate::failure::{Failure, Result, shown};
 
+pub use access::AccessConfig;
 pub use store::StoreConfig;
 
 /// Longest configuration file, in bytes.
@@ -34,6 +36,7 @@ const TYPES: &str = "one of mock, openai-chat, openai-responses, anthropic-messa
 pub struct NodeConfig {
     pub max_active_executions: Option<usize>,
     pub store: StoreConfig,
+    pub access: AccessConfig,
     pub providers: Registry,
     /// No provider is configured: the mock answers.
     pub mock_only: bool,
@@ -70,6 +73,7 @@ impl NodeConfig {
         Ok(NodeConfig {
             max_active_executions: None,
             store: StoreConfig::default(),
+            access: AccessConfig::default(),
             providers,
             mock_only: true,
             absent_keys: Vec::new(),
@@ -148,12 +152,14 @@ fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
     })?;
     let mut max_active_executions = None;
     let mut store = StoreConfig::default();
+    let mut access = AccessConfig::default();
     let mut providers = None;
     let mut absent_keys = Vec::new();
     for (key, value) in document.get_ref() {
         match key.get_ref().as_ref() {
             "max_active_executions" => max_active_executions = Some(active_executions(key.span(), value)?),
             "store" => store = store::store(key.span(), value)?,
+            "http" => access = access::access(key.span(), value)?,
             "providers" => {
                 providers = Some(registry(key.span(), value)?);
                 absent_keys = absent_keys_of(text, value);
@@ -168,7 +174,7 @@ fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
         Some(providers) => providers,
         None => without()?.providers,
     };
-    Ok(NodeConfig { max_active_executions, store, providers, mock_only, absent_keys })
+    Ok(NodeConfig { max_active_executions, store, access, providers, mock_only, absent_keys })
 }
 
 /// Of providers that were accepted.

@@ -2,6 +2,7 @@
 //!
 //! Reads the command line, calls one verb, reports how it ended. Knows nothing about any of them.
 
+mod access;
 mod anchors;
 mod args;
 mod building;
@@ -18,11 +19,13 @@ mod render;
 mod report;
 mod stage;
 mod survey;
+mod tokens;
 mod transcript;
 mod verbs;
 
 use std::process::ExitCode;
 
+use args::token::Token;
 use args::{Journal, Verb};
 use exit::Exit;
 use failure::Result;
@@ -50,6 +53,7 @@ fn dispatch(verb: &Verb, render: Render) -> Result<Exit> {
         Verb::Run(args) => verbs::run::run(args, render),
         Verb::Demo(args) => verbs::demo::run(args, render),
         Verb::Doctor(args) => verbs::doctor::run(args, render),
+        Verb::Token(Token::New(args)) => verbs::token::new::run(args, render),
         Verb::Journal(Journal::Init(args)) => verbs::journal::init::run(args, render),
         Verb::Journal(Journal::Compact(args)) => verbs::journal::compact::run(args, render),
         Verb::Journal(Journal::Inspect(args)) => verbs::journal::inspect::run(args, render),

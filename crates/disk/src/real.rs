@@ -19,7 +19,9 @@ pub use directory::{OpenOptions, RealDisk};
 pub use file_system::Warning;
 pub use host::{RealClock, RealEntropy};
 pub use measure::{Series, SyncTimes, measure_syncs};
-pub use outside::{FileContent, NewFile, create_secret_file, open_regular, read_fd, read_file};
+pub use outside::{
+    FileContent, NewFile, create_secret_file, open_regular, read_fd, read_file, replace_secret_file,
+};
 pub use sibling::Sibling;
 
 #[cfg(test)]

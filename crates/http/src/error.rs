@@ -18,6 +18,10 @@ use crate::answer::{JSON, json_answer};
 pub enum ErrorCode {
     /// No such route or execution; not one of the portable codes.
     NotFound,
+    /// No token, or one that is not known; not one of the portable codes.
+    Unauthorized,
+    /// A name, a page or a token that may not do this; not one of the portable codes.
+    Forbidden,
     /// The request itself is at fault.
     InvalidRequest,
     /// No provider has what the request needs.
@@ -46,8 +50,10 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [ErrorCode; 13] = [
+    pub const ALL: [ErrorCode; 15] = [
         Self::NotFound,
+        Self::Unauthorized,
+        Self::Forbidden,
         Self::InvalidRequest,
         Self::CapabilityUnavailable,
         Self::QueueFull,
@@ -66,6 +72,8 @@ impl ErrorCode {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not_found",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
             Self::InvalidRequest => PortableCode::InvalidRequest.as_str(),
             Self::CapabilityUnavailable => PortableCode::CapabilityUnavailable.as_str(),
             Self::QueueFull | Self::CapacityReached => PortableCode::QueueFull.as_str(),
@@ -84,6 +92,8 @@ impl ErrorCode {
     pub fn status(self) -> StatusCode {
         match self {
             Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
             Self::InvalidRequest => StatusCode::BAD_REQUEST,
             Self::QueueFull | Self::CapacityReached | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             Self::CapabilityUnavailable
@@ -104,7 +114,9 @@ impl ErrorCode {
             Self::QueueFull | Self::RateLimited | Self::ShuttingDown | Self::ProviderUnavailable => {
                 Some(true)
             }
-            Self::InvalidRequest
+            Self::Unauthorized
+            | Self::Forbidden
+            | Self::InvalidRequest
             | Self::CapabilityUnavailable
             | Self::CapacityReached
             | Self::DeadlineExceeded
@@ -120,6 +132,8 @@ impl ErrorCode {
     pub fn may_have_taken_effect(self) -> bool {
         match self {
             Self::NotFound
+            | Self::Unauthorized
+            | Self::Forbidden
             | Self::InvalidRequest
             | Self::CapabilityUnavailable
             | Self::QueueFull
@@ -273,6 +287,8 @@ mod tests {
             rows,
             [
                 "NotFound not_found 404 - false",
+                "Unauthorized unauthorized 401 false false",
+                "Forbidden forbidden 403 false false",
                 "InvalidRequest invalid_request 400 false false",
                 "CapabilityUnavailable capability_unavailable 500 false false",
                 "QueueFull queue_full 503 true false",

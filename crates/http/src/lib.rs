@@ -25,7 +25,10 @@ mod tests;
 mod wire;
 
 pub use error::ErrorCode;
-pub use guard::{DEFAULT_LISTEN, NonLoopbackRefused, check_listen};
+pub use guard::{
+    AllowedNames, BadName, DEFAULT_LISTEN, DIGEST_BYTES, Guard, NonLoopbackRefused, Scope, Scopes,
+    TOKEN_LENGTH_MAX, TokenSet, Tokens, check_listen, digest,
+};
 pub use options::{HEARTBEAT_MS_CEILING, ServerOptions};
 pub use router::{Method, ROUTES, Route, router};
 pub use server::{BindError, ListenerBroke, Server, Shutdown};

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use crate::guard::Guard;
+
 /// The longest silence an event stream may show, whatever the options say: clients time out at 30 s.
 pub const HEARTBEAT_MS_CEILING: u64 = 15_000;
 
@@ -34,8 +36,10 @@ pub struct ServerOptions {
     pub discard_ms_max: u64,
     /// From the shutdown signal until everything still open is dropped.
     pub grace_ms: u64,
-    /// Listening beyond loopback hands the journal to the network without authentication: only on request.
+    /// Listening beyond loopback hands the journal to the network: only on request.
     pub allow_non_loopback: bool,
+    /// Who may ask.
+    pub guard: Guard,
 }
 
 impl Default for ServerOptions {
@@ -54,6 +58,7 @@ impl Default for ServerOptions {
             discard_ms_max: 2_000,
             grace_ms: 10_000,
             allow_non_loopback: false,
+            guard: Guard::default(),
         }
     }
 }

@@ -19,6 +19,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::body::SharedBody;
 use crate::error::ApiError;
+use crate::guard::guarded;
 use crate::options::ServerOptions;
 use crate::routes;
 
@@ -111,11 +112,12 @@ pub fn router(engine: Engine, options: Arc<ServerOptions>) -> Router {
     wrapped(routes.fallback(route_not_found).with_state(api), options)
 }
 
-/// What every answer has, from the inside out: unread bodies thrown away, a panic turned into an answer, and
-/// the two headers on whatever comes out of that.
+/// What every answer has, from the inside out: whoever may not ask is refused, unread bodies are thrown away, a panic
+/// is turned into an answer, and the two headers stand on whatever comes out of that.
 fn wrapped(router: Router, options: Arc<ServerOptions>) -> Router {
     let fixed = |name, value| SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value));
     router
+        .layer(from_fn_with_state(Arc::clone(&options), guarded))
         .layer(from_fn_with_state(options, discard_unread))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))

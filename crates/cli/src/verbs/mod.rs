@@ -5,3 +5,4 @@ pub mod doctor;
 pub mod journal;
 pub mod run;
 pub mod serve;
+pub mod token;

@@ -7,6 +7,7 @@ use sealog_http::{BindError, ListenerBroke, Server, ServerOptions, Shutdown, che
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::access::Access;
 use crate::args::Serve;
 use crate::config::NodeConfig;
 use crate::exit::Exit;
@@ -27,11 +28,12 @@ enum Source {
 pub fn run(args: &Serve, render: Render) -> Result<Exit> {
     process::start_logging(render.json)?;
     process::raise_descriptor_limit();
+    let mut config = NodeConfig::read(args.config.as_deref())?;
+    let access = Access::read(&args.access, args.listen.ip(), std::mem::take(&mut config.access))?;
     check_listen(args.listen, args.allow_remote).map_err(|refused| {
         Failure::usage("not_loopback", refused.to_string())
             .next("listen on 127.0.0.1 behind a proxy that authenticates, or add --allow-remote")
     })?;
-    let config = NodeConfig::read(args.config.as_deref())?;
     let dir = match &args.data_dir {
         Some(dir) => dir.clone(),
         None => places::data_dir()?,
@@ -50,7 +52,7 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
         if let Some(budget) = &node.budget {
             render.note(&budget.line());
         }
-        serve(args, &node, reader_stall_ms, render).await
+        serve(args, &node, access, reader_stall_ms, render).await
     });
     // What still blocks a thread now is past its grace.
     runtime.shutdown_background();
@@ -69,11 +71,18 @@ pub fn runtime() -> Result<Runtime> {
     })
 }
 
-async fn serve(args: &Serve, node: &Node, reader_stall_ms: u64, render: Render) -> Result<Exit> {
+async fn serve(
+    args: &Serve,
+    node: &Node,
+    access: Access,
+    reader_stall_ms: u64,
+    render: Render,
+) -> Result<Exit> {
     let options = ServerOptions {
         grace_ms: args.grace_ms,
         reader_stall_ms,
         allow_non_loopback: args.allow_remote,
+        guard: access.guard.clone(),
         ..ServerOptions::default()
     };
     let server = match Server::bind(args.listen, options).await {
@@ -83,7 +92,7 @@ async fn serve(args: &Serve, node: &Node, reader_stall_ms: u64, render: Render) 
             return Err(listen_failed(error));
         }
     };
-    let stop = match stop_signal() {
+    let stop = match access.follow_hangups(render).and_then(|()| stop_signal()) {
         Ok(stop) => stop,
         Err(failure) => {
             node.close().await?;

@@ -233,6 +233,16 @@ impl Node {
         self.child.wait().unwrap();
     }
 
+    /// Reads what the node says on standard error until `words` are among it.
+    pub fn read_until(&mut self, words: &str, told: &mut String) {
+        let stderr = self.stderr.as_mut().unwrap();
+        let mut byte = [0];
+        while !told.contains(words) {
+            assert_eq!(stderr.read(&mut byte).unwrap(), 1, "{told}");
+            told.push(char::from(byte[0]));
+        }
+    }
+
     pub fn end(&mut self) -> (Option<i32>, String) {
         let mut text = String::new();
         if let Some(mut stderr) = self.stderr.take() {

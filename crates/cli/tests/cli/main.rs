@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test prepares must work, in its helpers too")]
 
+mod access;
 mod anchors;
 mod backup;
 mod bench;

@@ -8,7 +8,9 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdir, open, renameat_with};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdir, open, rename, renameat_with,
+};
 use rustix::io::{Errno, read};
 use rustix::process::geteuid;
 
@@ -105,6 +107,25 @@ pub fn create_secret_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = NewFile::create(path)?;
     file.write_all(bytes).map_err(|error| failed_io(Operation::Create, &error, None))?;
     file.publish()
+}
+
+/// As [`create_secret_file`], and in the place of a file of that name if there is one: afterwards there is the old
+/// one or the new one, whole.
+///
+/// # Errors
+/// What the system said; the old file is as it was.
+pub fn replace_secret_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let fail = |error: std::io::Error| failed_io(Operation::Create, &error, None);
+    let path = std::path::absolute(path).map_err(fail)?;
+    let parent = path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
+    make_directories(parent)?;
+    let mut file = tempfile::Builder::new().prefix(".sealog-").tempfile_in(parent).map_err(fail)?;
+    file.write_all(bytes).map_err(fail)?;
+    fsync(file.as_file()).map_err(|errno| failed(Operation::Sync, errno, None))?;
+    rename(file.path(), &path).map_err(|errno| failed(Operation::Rename, errno, None))?;
+    // The name is gone; there is nothing left to clean up.
+    file.disable_cleanup(true);
+    sync_directory(parent)
 }
 
 /// A file that is being written and has no name yet. Dropped, it leaves nothing.

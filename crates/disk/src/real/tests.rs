@@ -240,7 +240,11 @@ fn secrets_are_created_whole_private_and_once() {
     let parent = key.parent().unwrap();
     assert_eq!(std::fs::metadata(parent).unwrap().permissions().mode() & 0o7777, 0o700);
     assert_eq!(std::fs::read_dir(parent).unwrap().count(), 1, "no temporary stays");
-    assert_eq!(read_file(&key, 9).unwrap_err().kind, ErrorKind::Unsupported);
+    replace_secret_file(&key, b"12345").unwrap();
+    let read = read_file(&key, 10).unwrap();
+    assert_eq!((&read.bytes[..], read.mode), (&b"12345"[..], 0o600));
+    assert_eq!(std::fs::read_dir(parent).unwrap().count(), 1, "no temporary stays");
+    assert_eq!(read_file(&key, 4).unwrap_err().kind, ErrorKind::Unsupported);
     assert_eq!(read_file(parent, 9).unwrap_err().kind, ErrorKind::Unsafe);
     assert_eq!(read_file(&scratch.path().join("none"), 9).unwrap_err().kind, ErrorKind::NotFound);
     set_mode(&key, 0o640);

@@ -12,7 +12,7 @@ async fn a_panic_is_an_answer_like_every_other() {
     });
     let router = wrapped(Router::new().route("/panic", panicking), Arc::new(ServerOptions::default()));
     for body in [Body::empty(), Body::from("unread")] {
-        let request = Request::get("/panic").body(body).unwrap();
+        let request = Request::get("/panic").header("host", "localhost").body(body).unwrap();
         let response = router.clone().oneshot(request).await.unwrap();
         assert_eq!(response.status(), 500);
         assert_eq!(response.headers()["x-content-type-options"], "nosniff");

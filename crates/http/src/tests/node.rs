@@ -167,7 +167,9 @@ impl Node {
     }
 
     /// One request without a socket.
-    pub async fn call(&self, request: Request<Body>) -> (StatusCode, HeaderMap, String) {
+    pub async fn call(&self, mut request: Request<Body>) -> (StatusCode, HeaderMap, String) {
+        let headers = request.headers_mut();
+        headers.entry(http::header::HOST).or_insert(http::HeaderValue::from_static("localhost"));
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let response = router(self.engine.clone(), Arc::clone(&self.options)).oneshot(request).await.unwrap();
         documented::check(method.as_str(), &path, response.status().as_u16());
@@ -251,7 +253,7 @@ pub(super) fn request(method: &str, path: &str, headers: &str, body: &str) -> St
         "" => String::new(),
         body => format!("content-length: {}\r\n", body.len()),
     };
-    format!("{method} {path} HTTP/1.1\r\nhost: a\r\n{headers}{length}\r\n{body}")
+    format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n{headers}{length}\r\n{body}")
 }
 
 pub(super) fn get(path: &str) -> String {

@@ -47,7 +47,7 @@ async fn a_key_has_1_to_256_utf16_units_and_stands_once() {
     let listening = node.listen().await;
     let mut client = listening.connect().await;
     let head = format!(
-        "POST /v1/executions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\nidempotency-key: ",
+        "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\nidempotency-key: ",
         PLAIN.len()
     );
     client.send([head.as_bytes(), b"\xff\xfe\r\n\r\n", PLAIN.as_bytes()].concat()).await;
@@ -149,7 +149,7 @@ async fn a_refused_body_without_end_is_given_up() {
     let server = ServerOptions { discard_bytes_max: 1000, ..ServerOptions::default() };
     let listening = Node::new(Setup { server, ..Setup::default() }).listen().await;
     let mut client = listening.connect().await;
-    client.send("POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n").await;
+    client.send("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n").await;
     client.send("x".repeat(2000)).await;
     let (head, body) = client.answer().await;
     check_error(&head, &body, 404, "not_found");
@@ -162,7 +162,7 @@ async fn a_refused_body_that_does_not_come_is_given_up() {
     let server = ServerOptions { discard_ms_max: 5, ..ServerOptions::default() };
     let listening = Node::new(Setup { server, ..Setup::default() }).listen().await;
     let mut client = listening.connect().await;
-    client.send("POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\nx").await;
+    client.send("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\nx").await;
     let (head, _) = client.answer().await;
     assert_eq!((head.status, head.header("connection")), (404, Some("close")));
     client.closed().await;
@@ -172,7 +172,7 @@ async fn a_refused_body_that_does_not_come_is_given_up() {
 async fn a_client_that_asks_first_is_not_told_to_send_what_is_refused() {
     let listening = Node::new(Setup::default()).listen().await;
     let mut client = listening.connect().await;
-    let head = "POST /v1/executions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n";
+    let head = "POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n";
     client.send(format!("{head}content-length: 3000000\r\n\r\n")).await;
     let (refused, body) = client.answer().await;
     check_error(&refused, &body, 400, "invalid_request");
@@ -189,7 +189,7 @@ async fn a_body_that_trickles_in_is_refused() {
     let server = ServerOptions { body_read_timeout_ms: 20, discard_ms_max: 5, ..ServerOptions::default() };
     let listening = Node::new(Setup { server, ..Setup::default() }).listen().await;
     let mut client = listening.connect().await;
-    client.send("POST /v1/executions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{").await;
+    client.send("POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{").await;
     let (head, body) = client.answer().await;
     check_error(&head, &body, 400, "invalid_request");
     client.closed().await;
@@ -199,7 +199,7 @@ async fn a_body_that_trickles_in_is_refused() {
 async fn a_half_sent_request_leaves_nothing_behind() {
     let listening = Node::new(Setup::default()).listen().await;
     let mut client = listening.connect().await;
-    client.send("POST /v1/executions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{").await;
+    client.send("POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{").await;
     client.io.shutdown().await.unwrap();
     client.closed().await;
     let (head, _) = listening.connect().await.ask(get("/v1/runtime")).await;

@@ -118,7 +118,7 @@ pub(super) struct Asking {
 
 impl Ask {
     pub(super) async fn send(&self, request: http::request::Builder, body: String) -> Response<Body> {
-        let request = request.body(Body::from(body)).unwrap_or_default();
+        let request = request.header("host", "localhost").body(Body::from(body)).unwrap_or_default();
         match self.router.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},

@@ -7,7 +7,7 @@ pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCA
 
 /// The address leaves the machine and nobody asked for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{address} is reachable from other machines and the API has no authentication")]
+#[error("{address} is reachable from other machines: that needs tokens and TLS")]
 pub struct NonLoopbackRefused {
     /// The refused address.
     pub address: SocketAddr,

@@ -1,0 +1,59 @@
+//! The `[http]` section: who may reach the node.
+//!
+//! Owns the names and bounds of its members. Must never repeat a value.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use sealog_http::AllowedNames;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::{Refused, UNSUPPORTED};
+
+/// Who may reach the node, as far as the file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessConfig {
+    pub names: AllowedNames,
+    pub token_file: Option<PathBuf>,
+}
+
+pub(super) fn access(
+    span: Range<usize>,
+    value: &Spanned<DeValue<'_>>,
+) -> std::result::Result<AccessConfig, Refused> {
+    let table =
+        value.get_ref().as_table().ok_or_else(|| Refused::new(span, "http", "a table, opened by [http]"))?;
+    let mut access = AccessConfig::default();
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        let shown = format!("http.{name}");
+        let refused = |why: &str| Refused::new(key.span(), &shown, why);
+        match name {
+            "hosts" => {
+                for host in texts(value).ok_or_else(|| refused("a list of texts"))? {
+                    access.names.add_host(host).map_err(|error| refused(&error.to_string()))?;
+                }
+            }
+            "origins" => {
+                for origin in texts(value).ok_or_else(|| refused("a list of texts"))? {
+                    access.names.add_origin(origin).map_err(|error| refused(&error.to_string()))?;
+                }
+            }
+            "token_file" => {
+                access.token_file = Some(path(value).ok_or_else(|| refused("an absolute path"))?);
+            }
+            _ => return Err(refused(UNSUPPORTED)),
+        }
+    }
+    Ok(access)
+}
+
+fn texts<'a>(value: &'a Spanned<DeValue<'_>>) -> Option<Vec<&'a str>> {
+    value.get_ref().as_array()?.iter().map(|text| text.get_ref().as_str()).collect()
+}
+
+/// A service has no directory that it starts in.
+pub(super) fn path(value: &Spanned<DeValue<'_>>) -> Option<PathBuf> {
+    value.get_ref().as_str().map(PathBuf::from).filter(|path| path.is_absolute())
+}

@@ -1,0 +1,3 @@
+//! The verbs about bearer tokens.
+
+pub mod new;
