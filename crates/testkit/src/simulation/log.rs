@@ -216,7 +216,7 @@ impl Log {
         }
         if let Some(identity) = created.identity {
             if let Some(owner) = self.owners.get(&identity.key_hash) {
-                let ended = self.executions.get(owner).and_then(|owner| owner.ended);
+                let ended = self.executions.get(owner).and_then(|owner| self.counted_from(owner));
                 let now = context.latest.max(self.newest).0;
                 // An expired one that is still read loses its key before it is forgotten.
                 if ended.is_none_or(|ended| ended.0.saturating_add(context.retention_ms) > now) {
@@ -307,8 +307,18 @@ impl Log {
         Ok(())
     }
 
-    /// Whether a list is what a store must show at this time. Where compaction has dropped records, the times in the
-    /// journal that retention counts by may have gone with them; then only the sure part is judged.
+    /// The earliest that retention may count from, of an execution that has ended. Where compaction has dropped
+    /// records, the times that held the store's clock up when it ended may have gone with them; its own stay.
+    pub(super) fn counted_from(&self, execution: &Execution) -> Option<Timestamp> {
+        let ended = execution.ended?;
+        match execution.events.last() {
+            Some(last) if !self.dropped.is_empty() => Some(ended.min(last.time)),
+            Some(_) | None => Some(ended),
+        }
+    }
+
+    /// Whether a list is what a store must show at this time; without the times that compaction has dropped, only the
+    /// sure part is judged.
     pub(super) fn is_shown(&self, listed: &[ExecutionId], wall: Timestamp, retention_ms: u64) -> bool {
         let now = wall.max(self.newest).0;
         let is_over = |ended: Timestamp| now >= ended.0.saturating_add(retention_ms);
@@ -319,8 +329,7 @@ impl Log {
             if ended.is_none_or(|ended| !is_over(ended)) {
                 exact.push((execution.created_at, *id));
             }
-            let last = execution.events.last().map(|event| event.time);
-            if ended.is_none() || last.is_some_and(|last| !is_over(last)) {
+            if self.counted_from(execution).is_none_or(|counted| !is_over(counted)) {
                 sure.insert(*id);
             }
         }

@@ -241,7 +241,7 @@ impl World {
         // By pressure only what is old enough, if it has a key.
         let old = |ended: Timestamp| !keyed || now >= ended.0.saturating_add(limits.min_key_age_ms);
         let expired = |ended: Timestamp| now >= ended.0.saturating_add(limits.retention_ms);
-        let fair = execution.ended.is_some_and(|ended| old(ended) || expired(ended));
+        let fair = self.log.counted_from(execution).is_some_and(|ended| old(ended) || expired(ended));
         if !fair && self.shown.contains(&id) {
             self.violated(format!("{id} is answered as unknown, and nothing let it go"));
         }
