@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod conformance;
+pub mod conversation;
 pub mod emitter;
 pub mod failure;
 pub mod lease;
@@ -14,6 +15,7 @@ pub mod registry;
 pub mod request;
 pub mod strict;
 
+pub use conversation::Conversation;
 pub use failure::{Failure, FailureClass};
 pub use manifest::{ModelManifest, ProviderLimits, ProviderManifest};
 pub use provider::{AbortSignal, ModelCall, ModelProvider, ProviderEvent, ProviderStream, ReportedUsage};

@@ -13,6 +13,10 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use sealog_events::Target;
+
+use crate::Conversation;
+
 pub use parse::{InvalidRequest, ParsedRequest};
 
 /// Largest request body, in bytes.
@@ -45,9 +49,42 @@ pub struct ExecutionRequest {
     pub metadata: BTreeMap<String, Box<RawValue>>,
     /// At most 64 JSON values, each meant for whoever documents its name.
     pub extensions: BTreeMap<String, Box<RawValue>>,
+    /// The extension `conversation`, which is read here and no longer stands among the others.
+    pub conversation: Option<Conversation>,
+    /// The only target that may be chosen. No member of the public request.
+    pub only: Option<Target>,
 }
 
 impl ExecutionRequest {
+    /// A request that goes on with a conversation, and requires what that holds.
+    pub fn of_conversation(ability: String, conversation: Conversation) -> ExecutionRequest {
+        let mut request = ExecutionRequest {
+            ability,
+            input: conversation.input(),
+            requirements: Requirements::default(),
+            routing: Routing::default(),
+            deadline_ms: None,
+            metadata: BTreeMap::new(),
+            extensions: BTreeMap::new(),
+            conversation: None,
+            only: None,
+        };
+        request.go_on_with(conversation);
+        request
+    }
+
+    /// Every part counts for the choice of a model, not only those that stand in `input`.
+    fn go_on_with(&mut self, conversation: Conversation) {
+        let required = &mut self.requirements;
+        required.tools |= conversation.needs_tools();
+        for modality in conversation.modalities() {
+            if !required.input_modalities.contains(&modality) {
+                required.input_modalities.push(modality);
+            }
+        }
+        self.conversation = Some(conversation);
+    }
+
     /// The JSON text of one extension.
     pub fn extension(&self, name: &str) -> Option<&str> {
         self.extensions.get(name).map(|value| value.get())
@@ -73,6 +110,19 @@ pub enum Part {
 }
 
 impl Part {
+    /// Whether both are the same part, JSON by its text.
+    pub fn same(&self, other: &Part) -> bool {
+        match (self, other) {
+            (Part::Text { text }, Part::Text { text: other }) => text == other,
+            (Part::Json { value }, Part::Json { value: other }) => value.get() == other.get(),
+            (
+                Part::Media { kind, uri, media_type },
+                Part::Media { kind: other_kind, uri: other_uri, media_type: other_type },
+            ) => (kind, uri, media_type) == (other_kind, other_uri, other_type),
+            (Part::Text { .. } | Part::Json { .. } | Part::Media { .. }, _) => false,
+        }
+    }
+
     /// The modality a model must accept to be given this part.
     pub fn modality(&self) -> Modality {
         match self {
@@ -82,6 +132,9 @@ impl Part {
         }
     }
 }
+
+/// The extension that holds a conversation.
+pub(crate) const CONVERSATION: &str = "conversation";
 
 impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

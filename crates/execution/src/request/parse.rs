@@ -6,9 +6,10 @@ use sealog_events::canonical;
 use serde_json::value::RawValue;
 
 use super::{
-    ATTEMPTS_MAX, BODY_BYTES_MAX, DURATION_MS_MAX, ENTRIES_MAX, ExecutionRequest, MediaKind, Modality,
-    NAME_LENGTH_MAX, PARTS_MAX, Part, Requirements, Routing, Strategy, URI_LENGTH_MAX,
+    ATTEMPTS_MAX, BODY_BYTES_MAX, CONVERSATION, DURATION_MS_MAX, ENTRIES_MAX, ExecutionRequest, MediaKind,
+    Modality, NAME_LENGTH_MAX, PARTS_MAX, Part, Requirements, Routing, Strategy, URI_LENGTH_MAX,
 };
+use crate::Conversation;
 use crate::strict::{self, Members, Refused};
 
 /// A request and the SHA-256 of its canonical text, which covers every member as it was sent.
@@ -49,7 +50,7 @@ impl ExecutionRequest {
 
 fn request(json: &str) -> Result<ExecutionRequest, Refused> {
     let mut members = Members::of(json)?;
-    let request = ExecutionRequest {
+    let mut request = ExecutionRequest {
         ability: strict::text(members.require("ability")?, 1, NAME_LENGTH_MAX)?,
         input: input(members.require("input")?)?,
         requirements: members.optional("requirements", requirements)?.unwrap_or_default(),
@@ -57,8 +58,19 @@ fn request(json: &str) -> Result<ExecutionRequest, Refused> {
         deadline_ms: members.optional("deadline_ms", duration_ms)?,
         metadata: members.optional("metadata", metadata)?.unwrap_or_default(),
         extensions: members.optional("extensions", entries)?.unwrap_or_default(),
+        conversation: None,
+        only: None,
     };
     members.finish()?;
+    if let Some(json) = request.extensions.remove(CONVERSATION) {
+        let conversation = Conversation::parse(json.get())?;
+        let expected = conversation.input();
+        let same = request.input.iter().zip(&expected).all(|(given, expected)| given.same(expected));
+        if !same || request.input.len() != expected.len() {
+            return Err(Refused);
+        }
+        request.go_on_with(conversation);
+    }
     Ok(request)
 }
 

@@ -4,6 +4,7 @@
 //! keeps a key, and nothing an upstream writes in an error reaches a failure's text.
 
 mod chunk;
+mod conversation;
 mod provider;
 mod request;
 mod translate;

@@ -5,13 +5,15 @@ use sealog_execution::{ExecutionRequest, Failure, Part};
 use sealog_upstream::model::{Model, ceiling, data_uri, extension, set, to_body, unavailable};
 use serde::Serialize;
 
+use crate::conversation::{self, Sent};
+
 /// The name of this provider's member of `extensions`: `{"request": {...}}`, members for the upstream.
 pub const EXTENSION: &str = "anthropic";
 
 /// The protocol requires a limit; this one holds where neither the configuration nor the request says one.
 pub const DEFAULT_MAX_TOKENS: u32 = 1024;
 
-const LIMIT: &str = "max_tokens";
+pub(crate) const LIMIT: &str = "max_tokens";
 
 /// Members that only make sense where tools are declared; even an empty list counts.
 pub(crate) const TOOL_MEMBERS: [&str; 3] = ["tools", "tool_choice", "mcp_servers"];
@@ -23,14 +25,28 @@ pub(crate) const TOOL_MEMBERS: [&str; 3] = ["tools", "tool_choice", "mcp_servers
 pub fn body(model: &Model, request: &ExecutionRequest) -> Result<Vec<u8>, Failure> {
     let mut members = extension(request, EXTENSION, "request")?;
     model.permits(&members, &TOOL_MEMBERS)?;
+    if let Some(conversation) = &request.conversation {
+        conversation::add(&mut members, conversation)?;
+    }
     ceiling(model.max_tokens, &mut members, &[LIMIT])?;
     if !members.contains_key(LIMIT) {
         set(&mut members, LIMIT, &DEFAULT_MAX_TOKENS)?;
     }
-    let content = request.input.iter().map(block).collect::<Result<Vec<_>, _>>()?;
     // Last, so that nobody chooses another model, another conversation or another way of answering.
     set(&mut members, "model", &model.model)?;
-    set(&mut members, "messages", &[Message { role: "user", content }])?;
+    match &request.conversation {
+        Some(conversation) => {
+            let Sent { system, messages } = conversation::turns(conversation)?;
+            if !system.is_empty() {
+                set(&mut members, "system", &system)?;
+            }
+            set(&mut members, "messages", &messages)?;
+        }
+        None => {
+            let content = request.input.iter().map(block).collect::<Result<Vec<_>, _>>()?;
+            set(&mut members, "messages", &[Message { role: "user", content }])?;
+        }
+    }
     set(&mut members, "stream", &true)?;
     to_body(&members)
 }

@@ -13,6 +13,10 @@ pub const EXTENSION: &str = "fal";
 /// `capability_unavailable` for what cannot be said, `invalid_request` for an extension of the wrong shape.
 pub fn body(request: &ExecutionRequest) -> Result<Vec<u8>, Failure> {
     let mut members = extension(request, EXTENSION, "input")?;
+    // A media model has one prompt; a conversation is more than that.
+    if request.conversation.is_some() {
+        return Err(unavailable());
+    }
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in &request.input {
         match part {

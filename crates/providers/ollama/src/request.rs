@@ -8,6 +8,8 @@ use sealog_upstream::model::{
 };
 use serde::Serialize;
 
+use crate::conversation;
+
 /// The name of this provider's member of `extensions`: `{"request": {...}}`, members for the upstream.
 pub const EXTENSION: &str = "ollama";
 
@@ -24,22 +26,31 @@ pub(crate) const TOOL_MEMBERS: [&str; 1] = ["tools"];
 pub fn body(model: &Model, request: &ExecutionRequest) -> Result<Vec<u8>, Failure> {
     let mut members = extension(request, EXTENSION, "request")?;
     model.permits(&members, &TOOL_MEMBERS)?;
+    if let Some(conversation) = &request.conversation {
+        conversation::add(&mut members, conversation)?;
+        let mut options = options(&members)?;
+        conversation::add_options(&mut options, conversation, LIMIT)?;
+        if !options.is_empty() {
+            set(&mut members, OPTIONS, &options)?;
+        }
+    }
     limit(model.max_tokens, &mut members)?;
-    let message = message(&request.input)?;
     // Last, so that nobody chooses another model, another conversation or another way of answering.
     set(&mut members, "model", &model.model)?;
-    set(&mut members, "messages", &[message])?;
+    match &request.conversation {
+        Some(conversation) => set(&mut members, "messages", &conversation::messages(conversation)?)?,
+        None => set(&mut members, "messages", &[message(&request.input)?])?,
+    }
     set(&mut members, "stream", &true)?;
     to_body(&members)
 }
 
 /// The limit is one of the model's options. A negative one is the upstream's word for none.
 fn limit(configured: Option<u32>, members: &mut JsonMembers) -> Result<(), Failure> {
-    let mut options: JsonMembers = match members.get(OPTIONS) {
-        Some(json) => serde_json::from_str(json.get()).map_err(|_| invalid())?,
-        None if configured.is_none() => return Ok(()),
-        None => JsonMembers::new(),
-    };
+    if configured.is_none() && !members.contains_key(OPTIONS) {
+        return Ok(());
+    }
+    let mut options = options(members)?;
     let asked = options.get(LIMIT).map(|json| strict::number(json.get())).transpose();
     if asked.map_err(|_| invalid())?.is_some_and(|asked| asked < 0.0) {
         if configured.is_none() {
@@ -49,6 +60,13 @@ fn limit(configured: Option<u32>, members: &mut JsonMembers) -> Result<(), Failu
     }
     ceiling(configured, &mut options, &[LIMIT])?;
     set(members, OPTIONS, &options)
+}
+
+fn options(members: &JsonMembers) -> Result<JsonMembers, Failure> {
+    match members.get(OPTIONS) {
+        Some(json) => serde_json::from_str(json.get()).map_err(|_| invalid()),
+        None => Ok(JsonMembers::new()),
+    }
 }
 
 #[derive(Serialize)]

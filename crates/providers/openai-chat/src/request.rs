@@ -4,6 +4,8 @@ use sealog_execution::{ExecutionRequest, Failure, Modality, Part};
 use sealog_upstream::model::{Model, ceiling, extension, set, to_body, unavailable};
 use serde::Serialize;
 
+use crate::conversation;
+
 /// The name of this provider's member of `extensions`: `{"request": {...}}`, members for the upstream.
 pub const EXTENSION: &str = "openai_chat";
 
@@ -20,10 +22,18 @@ const LIMIT_MEMBERS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 pub fn body(model: &Model, request: &ExecutionRequest) -> Result<Vec<u8>, Failure> {
     let mut members = extension(request, EXTENSION, "request")?;
     model.permits(&members, &TOOL_MEMBERS)?;
+    if let Some(conversation) = &request.conversation {
+        conversation::add(&mut members, conversation)?;
+    }
     ceiling(model.max_tokens, &mut members, &LIMIT_MEMBERS)?;
     // Last, so that nobody chooses another model, another conversation or another way of answering.
     set(&mut members, "model", &model.model)?;
-    set(&mut members, "messages", &[Message { role: "user", content: content(&request.input)? }])?;
+    match &request.conversation {
+        Some(conversation) => set(&mut members, "messages", &conversation::messages(conversation)?)?,
+        None => {
+            set(&mut members, "messages", &[Message { role: "user", content: content(&request.input)? }])?
+        }
+    }
     set(&mut members, "stream", &true)?;
     set(&mut members, "stream_options", &StreamOptions { include_usage: true })?;
     to_body(&members)

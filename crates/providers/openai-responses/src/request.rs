@@ -5,10 +5,12 @@ use sealog_execution::{ExecutionRequest, Failure, Part};
 use sealog_upstream::model::{Model, ceiling, extension, set, to_body, unavailable};
 use serde::Serialize;
 
+use crate::conversation;
+
 /// The name of this provider's member of `extensions`: `{"request": {...}}`, members for the upstream.
 pub const EXTENSION: &str = "openai";
 
-const LIMIT: &str = "max_output_tokens";
+pub(crate) const LIMIT: &str = "max_output_tokens";
 
 /// Members that only make sense where tools are declared; even an empty list counts. A stored prompt may bring tools
 /// of its own.
@@ -26,11 +28,19 @@ pub fn body(model: &Model, request: &ExecutionRequest) -> Result<Vec<u8>, Failur
     if members.get("background").is_some_and(|value| value.get() != "false") {
         return Err(unavailable());
     }
+    if let Some(conversation) = &request.conversation {
+        conversation::add(&mut members, conversation)?;
+    }
     ceiling(model.max_tokens, &mut members, &[LIMIT])?;
-    let content = request.input.iter().map(content_part).collect::<Result<Vec<_>, _>>()?;
     // Last, so that nobody chooses another model, another conversation or another way of answering.
     set(&mut members, "model", &model.model)?;
-    set(&mut members, "input", &[Message { role: "user", content }])?;
+    match &request.conversation {
+        Some(conversation) => set(&mut members, "input", &conversation::items(conversation)?)?,
+        None => {
+            let content = request.input.iter().map(content_part).collect::<Result<Vec<_>, _>>()?;
+            set(&mut members, "input", &[Message { role: "user", content }])?;
+        }
+    }
     set(&mut members, "stream", &true)?;
     set(&mut members, "store", &false)?;
     to_body(&members)

@@ -9,7 +9,9 @@ mod request;
 
 pub use attempt::{Framing, Key, Prepared, Translator, attempt};
 pub use config::{Capabilities, ConfigError, ModelConfig, Rules};
-pub use request::{JsonMembers, ceiling, data_uri, extension, integer, invalid, set, to_body, unavailable};
+pub use request::{
+    JsonMembers, ceiling, data_uri, extension, integer, invalid, set, to_body, tool_result_text, unavailable,
+};
 
 use sealog_execution::manifest::PROTOCOL_VERSION;
 use sealog_execution::{ExecutionRequest, Failure, Modality, ModelManifest, ProviderManifest};

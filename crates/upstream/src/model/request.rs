@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use sealog_events::PortableCode;
+use sealog_execution::conversation::MessagePart;
 use sealog_execution::strict::{self, Members, Refused};
 use sealog_execution::{ExecutionRequest, Failure};
 use serde::Serialize;
@@ -81,6 +82,26 @@ pub fn to_body(members: &JsonMembers) -> Result<Vec<u8>, Failure> {
 pub fn data_uri(uri: &str) -> Option<(&str, &str)> {
     let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;
     (!media_type.is_empty() && !media_type.contains([';', ','])).then_some((media_type, data))
+}
+
+/// The result of a tool for a protocol whose results are texts and know no failures: its texts are lines, and one that
+/// failed begins with `Error: `.
+///
+/// # Errors
+/// `capability_unavailable` for a result that is not text.
+pub fn tool_result_text(parts: &[MessagePart], is_error: bool) -> Result<String, Failure> {
+    let mut texts = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            MessagePart::Text { text } => texts.push(text.as_str()),
+            MessagePart::Image { .. }
+            | MessagePart::File { .. }
+            | MessagePart::ToolCall { .. }
+            | MessagePart::ToolResult { .. } => return Err(unavailable()),
+        }
+    }
+    let text = texts.join("\n");
+    Ok(if is_error { format!("Error: {text}") } else { text })
 }
 
 fn unserialisable() -> Failure {

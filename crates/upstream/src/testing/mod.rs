@@ -4,6 +4,7 @@
 //! correct HTTP server cannot produce. Nothing here sleeps: a script waits for a [`Gate`] that the test opens.
 //! [`odd_cases`] runs all of them against one adapter.
 
+pub mod conversations;
 pub mod odd_cases;
 mod script;
 mod server;

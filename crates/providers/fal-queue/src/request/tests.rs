@@ -40,3 +40,11 @@ fn an_extension_of_another_shape_is_invalid() {
         assert_eq!(sent(text, json!({ "fal": wrong })), Err(PortableCode::InvalidRequest));
     }
 }
+
+#[test]
+fn a_conversation_is_more_than_a_prompt() {
+    let conversation = json!({"messages": [{"role": "user", "parts": [{"type": "text", "text": "a"}]}]});
+    let text = json!([{"type": "text", "text": "a"}]);
+    let extensions = json!({ "conversation": conversation });
+    assert_eq!(sent(text, extensions), Err(PortableCode::CapabilityUnavailable));
+}

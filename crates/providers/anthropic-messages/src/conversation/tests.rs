@@ -1,0 +1,155 @@
+use sealog_events::PortableCode;
+use sealog_upstream::model::Model;
+use sealog_upstream::testing::{conversations, request};
+use serde_json::{Value, json};
+
+use crate::provider::RULES;
+use crate::request::body;
+
+fn sent(toml: &str, asked: Value) -> Result<Value, PortableCode> {
+    let config = toml::from_str(&format!("model = 'm-1'\napi_key_env = 'KEY'\n{toml}")).unwrap();
+    let model = Model::new(config, &RULES).unwrap();
+    let request = request(&asked);
+    let made = model.supports("m-1", &request).and_then(|()| body(&model, &request));
+    Ok(serde_json::from_slice(&made.map_err(|failure| failure.code)?).unwrap())
+}
+
+const TOOLS: &str = "capabilities = { tools = true }";
+
+/// What is sent for a conversation of one message with these members, without the members that are always sent.
+fn added(toml: &str, members: Value) -> Result<Value, PortableCode> {
+    let mut body = sent(toml, conversations::with(members))?;
+    for name in ["model", "messages", "input", "stream", "stream_options", "store"] {
+        body.as_object_mut().unwrap().remove(name);
+    }
+    Ok(body)
+}
+
+#[track_caller]
+fn refused(toml: &str, asked: Value) {
+    assert_eq!(sent(toml, asked), Err(PortableCode::CapabilityUnavailable));
+}
+
+fn one_tool() -> Value {
+    json!([{"name": "f", "description": "d", "parameters": {"type": "object"}}])
+}
+
+#[test]
+fn tools_need_to_be_declared() {
+    for members in
+        [json!({"tools": one_tool()}), json!({"tool_choice": "none"}), json!({"parallel_tool_calls": true})]
+    {
+        refused("", conversations::with(members));
+    }
+    refused("", conversations::tool_use());
+}
+
+#[test]
+fn every_part_counts_and_not_only_the_last_message() {
+    let image = json!([{"type": "image", "uri": "data:image/png;base64,AA"}]);
+    let asked = conversations::of(json!([
+        conversations::message("user", image),
+        conversations::message("assistant", json!([conversations::text("a cat")])),
+        conversations::message("user", json!([conversations::text("sure?")])),
+    ]));
+    refused("", asked.clone());
+    let images = "capabilities = { input_modalities = ['text', 'image'] }";
+    assert!(sent(images, asked).is_ok());
+}
+
+#[test]
+fn a_conversation_with_tools() {
+    let expected = json!({
+        "model": "m-1", "stream": true, "max_tokens": 1024,
+        "system": [{"type": "text", "text": "be brief"}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "weather in Rome?"}]},
+            {"role": "assistant", "content": [
+                {"type": "text", "text": "let me look"},
+                {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Rome"}},
+            ]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "sunny"}]},
+                {"type": "text", "text": "and tomorrow?"},
+            ]},
+        ],
+        "tools": [
+            {"name": "weather", "description": "looks outside", "input_schema": {"type": "object"}},
+            {"name": "clock", "input_schema": {"type": "object"}},
+        ],
+        "tool_choice": {"type": "auto"},
+    });
+    assert_eq!(sent(TOOLS, conversations::tool_use()), Ok(expected));
+}
+
+#[test]
+fn settings() {
+    let asked =
+        json!({"sampling": {"temperature": 0.5, "top_p": 0.25, "top_k": 4, "stop": ["x"]}, "max_tokens": 50});
+    let expected =
+        json!({"temperature": 0.5, "top_p": 0.25, "top_k": 4, "stop_sequences": ["x"], "max_tokens": 50});
+    assert_eq!(added("", asked.clone()), Ok(expected));
+    assert_eq!(added("max_tokens = 9", asked).unwrap()["max_tokens"], 9);
+    for unknown in [json!({"seed": 3}), json!({"presence_penalty": 1}), json!({"frequency_penalty": 1})] {
+        refused("", conversations::with(json!({"sampling": unknown})));
+    }
+    refused("", conversations::with(json!({"output_format": {"type": "json"}})));
+    let schema = |strict: bool| json!({"output_format": {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "strict": strict}});
+    refused("", conversations::with(schema(false)));
+    let config = json!({"format": {"type": "json_schema", "schema": {"type": "object"}}});
+    assert_eq!(added("", schema(true)).unwrap()["output_config"], config);
+}
+
+#[test]
+fn choices_of_tools() {
+    let choice = |choice: Value, parallel: Value| {
+        let mut members = json!({"tools": one_tool()});
+        if !choice.is_null() {
+            members["tool_choice"] = choice;
+        }
+        if !parallel.is_null() {
+            members["parallel_tool_calls"] = parallel;
+        }
+        added(TOOLS, members).unwrap()["tool_choice"].clone()
+    };
+    assert_eq!(choice(json!(null), json!(null)), json!(null));
+    assert_eq!(choice(json!("none"), json!(false)), json!({"type": "none"}));
+    assert_eq!(choice(json!("required"), json!(null)), json!({"type": "any"}));
+    assert_eq!(choice(json!({"name": "f"}), json!(null)), json!({"type": "tool", "name": "f"}));
+    let auto = |disabled: bool| json!({"type": "auto", "disable_parallel_tool_use": disabled});
+    assert_eq!(choice(json!(null), json!(false)), auto(true));
+    assert_eq!(choice(json!("auto"), json!(true)), auto(false));
+}
+
+#[test]
+fn what_the_protocol_has_no_word_for_is_refused() {
+    let said = |role: &str| conversations::message(role, json!([conversations::text("t")]));
+    refused("", conversations::of(json!([said("user"), said("system")])));
+    refused("", conversations::of(json!([said("system"), said("assistant")])));
+    refused("", conversations::of(json!([said("system")])));
+    let call = |arguments: &str| {
+        let call = json!([{"type": "tool_call", "call_id": "c", "name": "f", "arguments": arguments}]);
+        conversations::of(json!([said("user"), conversations::message("assistant", call)]))
+    };
+    refused(TOOLS, call("[1]"));
+    refused(TOOLS, call("{"));
+    let body = sent(TOOLS, call("")).unwrap();
+    assert_eq!(body["messages"][1]["content"][0]["input"], json!({}));
+}
+
+#[test]
+fn results_of_tools_hold_images_and_failures() {
+    let images = "capabilities = { input_modalities = ['text', 'image'], tools = true }";
+    let call = json!([{"type": "tool_call", "call_id": "c", "name": "f", "arguments": "{}"}]);
+    let result = json!([{"type": "tool_result", "call_id": "c", "is_error": true,
+        "parts": [{"type": "image", "uri": "data:image/png;base64,AA"}]}]);
+    let asked = conversations::of(json!([
+        conversations::message("user", json!([conversations::text("t")])),
+        conversations::message("assistant", call),
+        conversations::message("tool", result),
+    ]));
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "AA"});
+    let expected = json!([{"type": "tool_result", "tool_use_id": "c", "is_error": true,
+        "content": [{"type": "image", "source": source}]}]);
+    assert_eq!(sent(images, asked).unwrap()["messages"][2]["content"], expected);
+}
