@@ -11,6 +11,7 @@ mod exit;
 mod failure;
 mod following;
 mod keys;
+mod metrics;
 mod node;
 mod opening;
 mod places;

@@ -10,13 +10,15 @@ use sealog_disk::real::{RealClock, RealEntropy};
 use sealog_disk::{DiskError, ErrorKind, Folder};
 use sealog_engine::store::journal::{JournalStore, OpenError, Opened};
 use sealog_engine::store::{EventStore, StoreError, sweep};
-use sealog_engine::{Engine, EngineOptions};
+use sealog_engine::{Engine, EngineOptions, Observer};
 use sealog_events::Outcome;
+use sealog_http::ServerStats;
 use sealog_journal::Config;
 
 use crate::config::NodeConfig;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
+use crate::metrics::{Executions, NodeOperation, Recovered};
 use crate::opening::Ready;
 use crate::render::Render;
 use crate::report::{TailBody, counted, hex};
@@ -27,6 +29,9 @@ pub struct Node {
     pub engine: Engine,
     /// Absent where nothing is written.
     pub budget: Option<DiskBudget>,
+    executions: Executions,
+    /// Absent where nothing is written.
+    recovered: Option<Recovered>,
     store: Arc<JournalStore>,
     dir: PathBuf,
 }
@@ -73,7 +78,11 @@ impl Node {
         let events: Arc<dyn EventStore> = Arc::clone(&store) as Arc<dyn EventStore>;
         tokio::spawn(sweep::sweep(Arc::downgrade(&events)));
         let clock = Arc::new(RealClock::new());
-        let engine = Engine::start(options, config.providers, events, clock, Arc::new(RealEntropy));
+        let executions = Executions::default();
+        let observer: Arc<dyn Observer> = Arc::new(executions.clone());
+        let entropy = Arc::new(RealEntropy);
+        let engine =
+            Engine::start_observed(options, config.providers, events, clock, entropy, Some(observer));
         if engine.fenced() {
             let dir = shown(dir);
             render.note(&format!(
@@ -81,7 +90,8 @@ impl Node {
                  original is gone for good: sealog journal unfence {dir}"
             ));
         }
-        Ok(Node { engine, budget: Some(budget), store, dir: dir.to_owned() })
+        let recovered = Some(Recovered::of(&opened));
+        Ok(Node { engine, budget: Some(budget), executions, recovered, store, dir: dir.to_owned() })
     }
 
     /// An engine over a stopped journal or a backup that it only reads. Inside a tokio runtime.
@@ -102,7 +112,14 @@ impl Node {
         let clock = Arc::new(RealClock::new());
         let engine = Engine::start(options, config.providers, events, clock, Arc::new(RealEntropy));
         render.note("read-only: nothing is written, and whatever would have to be is answered 503");
-        Ok(Node { engine, budget: None, store, dir: dir.to_owned() })
+        let executions = Executions::default();
+        Ok(Node { engine, budget: None, executions, recovered: None, store, dir: dir.to_owned() })
+    }
+
+    /// What the server answers `/readyz` and `/metrics` from.
+    pub fn operation(&self, server: Arc<ServerStats>) -> NodeOperation {
+        let (engine, store) = (self.engine.clone(), Arc::clone(&self.store));
+        NodeOperation::new(engine, store, self.recovered, &self.executions, server)
     }
 
     /// Seals and closes the journal. Nobody may wait for an event any more.

@@ -20,6 +20,7 @@ use crate::model::attempt::{self, Ending, StopCause};
 use crate::model::deadline::{Due, Timing};
 use crate::model::output::{self, Report};
 use crate::model::route;
+use crate::observe::{Fact, Following};
 use crate::public::QUEUE_FULL;
 use crate::stop::Stop;
 use crate::{EventStore, StoreError};
@@ -39,13 +40,20 @@ pub(crate) struct Run {
 struct StoreSink {
     store: Arc<dyn EventStore>,
     id: ExecutionId,
+    following: Option<Box<dyn Following>>,
 }
 
 impl EventSink for StoreSink {
     type Error = StoreError;
 
     async fn append(&mut self, event: Event) -> Result<(), StoreError> {
-        self.store.append(self.id, event).await
+        let fact = self.following.as_ref().and_then(|_| Fact::of(&event));
+        let sequence = event.sequence;
+        self.store.append(self.id, event).await?;
+        if let (Some(following), Some(fact)) = (&mut self.following, fact) {
+            following.seen(sequence, &fact);
+        }
+        Ok(())
     }
 }
 
@@ -80,7 +88,8 @@ impl Run {
         request: Arc<ExecutionRequest>,
         stop: Arc<Stop>,
     ) -> Run {
-        let sink = StoreSink { store: Arc::clone(&inner.store), id };
+        let following = inner.observer.as_ref().map(|observer| observer.accepted(id, &request.ability));
+        let sink = StoreSink { store: Arc::clone(&inner.store), id, following };
         let timing = Timing::new(request.deadline_ms, inner.options.cleanup_ms);
         let emitter = Emitter::after(sink, 1, created_at);
         Run { inner, id, request, stop, emitter, started: Instant::now(), timing }

@@ -19,9 +19,12 @@ use crate::catalog;
 use crate::model::attempt::StopCause;
 use crate::stop::Stop;
 use crate::store::Watch;
-use crate::{EventStore, Features, PublicError, RuntimeInfo, RuntimeState, Submission};
+use crate::{EventStore, Features, Observer, PublicError, RuntimeInfo, RuntimeState, Submission};
 
+mod load;
 mod submit;
+
+pub use load::Load;
 
 use submit::Pending;
 
@@ -67,6 +70,7 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn EventStore>,
     pub(crate) clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
     admission: Gate,
     state: Mutex<State>,
     tasks: TaskTracker,
@@ -92,6 +96,18 @@ impl Engine {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
     ) -> Engine {
+        Engine::start_observed(options, registry, store, clock, entropy, None)
+    }
+
+    /// As [`Engine::start`], and tells `observer` what becomes of every new execution.
+    pub fn start_observed(
+        options: EngineOptions,
+        registry: Registry,
+        store: Arc<dyn EventStore>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Engine {
         let admission = Gate::new(options.max_active_executions, 0);
         let state = State {
             stopping: false,
@@ -105,6 +121,7 @@ impl Engine {
             store,
             clock,
             entropy,
+            observer,
             admission,
             state: Mutex::new(state),
             tasks: TaskTracker::new(),

@@ -8,10 +8,12 @@ mod catalog;
 mod driver;
 mod engine;
 mod model;
+mod observe;
 mod public;
 mod stop;
 pub mod store;
 
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, Load};
+pub use observe::{Fact, Failing, Following, Observer};
 pub use public::{Features, PublicError, RuntimeInfo, RuntimeState, Submission};
 pub use store::{Brief, EventStore, StoreError, StoredEvent, Watch};

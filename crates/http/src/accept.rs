@@ -88,10 +88,11 @@ pub(crate) async fn accept_loop<L: Listen>(
                 back_off = BACK_OFF_FIRST;
                 let serving =
                     connection::serve(socket, router.clone(), Arc::clone(&options), lifetime.clone());
+                let open = options.stats.connection();
                 lifetime.tasks.spawn(async move {
                     let ended = serving.await;
                     tracing::debug!(?ended, "connection ended");
-                    drop(permit);
+                    drop((permit, open));
                 });
             }
             Err(error) => match classify(&error) {

@@ -13,11 +13,13 @@ mod connection;
 pub mod cursor;
 mod error;
 mod guard;
+mod operation;
 mod options;
 mod router;
 mod routes;
 mod server;
 mod sse;
+mod stats;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -29,7 +31,9 @@ pub use guard::{
     AllowedNames, BadName, DEFAULT_LISTEN, DIGEST_BYTES, Guard, NonLoopbackRefused, Scope, Scopes,
     TOKEN_LENGTH_MAX, TokenSet, Tokens, check_listen, digest,
 };
+pub use operation::{Operation, READY_REASONS};
 pub use options::{HEARTBEAT_MS_CEILING, ServerOptions};
 pub use router::{Method, ROUTES, Route, router};
 pub use server::{BindError, ListenerBroke, Server, Shutdown};
 pub use sse::{CONTENT_TYPE as SSE_CONTENT_TYPE, HEARTBEAT as SSE_HEARTBEAT, sse_frame};
+pub use stats::{ServerCounts, ServerStats};

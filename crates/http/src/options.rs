@@ -2,9 +2,12 @@
 //!
 //! It must never read configuration itself: the composition root fills it in.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::guard::Guard;
+use crate::operation::Operation;
+use crate::stats::ServerStats;
 
 /// The longest silence an event stream may show, whatever the options say: clients time out at 30 s.
 pub const HEARTBEAT_MS_CEILING: u64 = 15_000;
@@ -40,6 +43,10 @@ pub struct ServerOptions {
     pub allow_non_loopback: bool,
     /// Who may ask.
     pub guard: Guard,
+    /// What is known of the node beyond its engine; without it there are no metrics.
+    pub operation: Option<Arc<dyn Operation>>,
+    /// Where the server counts.
+    pub stats: Arc<ServerStats>,
 }
 
 impl Default for ServerOptions {
@@ -59,6 +66,8 @@ impl Default for ServerOptions {
             grace_ms: 10_000,
             allow_non_loopback: false,
             guard: Guard::default(),
+            operation: None,
+            stats: Arc::default(),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::error::ApiError;
 use crate::guard::guarded;
 use crate::options::ServerOptions;
 use crate::routes;
+use crate::stats::counted;
 
 /// What a handler needs.
 #[derive(Clone)]
@@ -58,6 +59,9 @@ enum Handler {
     Events,
     Outcome,
     Cancel,
+    Health,
+    Ready,
+    Metrics,
 }
 
 const fn get(path: &'static str, handler: Handler) -> Route {
@@ -69,7 +73,10 @@ const fn post(path: &'static str, handler: Handler) -> Route {
 }
 
 /// Every route of the model API.
-pub const ROUTES: [Route; 7] = [
+pub const ROUTES: [Route; 10] = [
+    get("/healthz", Handler::Health),
+    get("/readyz", Handler::Ready),
+    get("/metrics", Handler::Metrics),
     get("/v1/runtime", Handler::Runtime),
     get("/v1/providers", Handler::Providers),
     post("/v1/executions", Handler::Submit),
@@ -83,6 +90,9 @@ pub const ROUTES: [Route; 7] = [
 fn method_router(route: Route) -> MethodRouter<Api> {
     let only = any(route_not_found).head(route_not_found);
     match (route.method, route.handler) {
+        (Method::Get, Handler::Health) => only.get(routes::operation::health),
+        (Method::Get, Handler::Ready) => only.get(routes::operation::ready),
+        (Method::Get, Handler::Metrics) => only.get(routes::operation::metrics),
         (Method::Get, Handler::Runtime) => only.get(routes::runtime::runtime),
         (Method::Get, Handler::Providers) => only.get(routes::runtime::providers),
         (Method::Get, Handler::Snapshot) => only.get(routes::executions::snapshot),
@@ -93,7 +103,14 @@ fn method_router(route: Route) -> MethodRouter<Api> {
         (Method::Get, Handler::Submit | Handler::Cancel)
         | (
             Method::Post,
-            Handler::Runtime | Handler::Providers | Handler::Snapshot | Handler::Events | Handler::Outcome,
+            Handler::Health
+            | Handler::Ready
+            | Handler::Metrics
+            | Handler::Runtime
+            | Handler::Providers
+            | Handler::Snapshot
+            | Handler::Events
+            | Handler::Outcome,
         ) => only,
     }
 }
@@ -118,10 +135,11 @@ fn wrapped(router: Router, options: Arc<ServerOptions>) -> Router {
     let fixed = |name, value| SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value));
     router
         .layer(from_fn_with_state(Arc::clone(&options), guarded))
-        .layer(from_fn_with_state(options, discard_unread))
+        .layer(from_fn_with_state(Arc::clone(&options), discard_unread))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(fixed(header::CACHE_CONTROL, "no-store"))
+        .layer(from_fn_with_state(options, counted))
 }
 
 /// The panic's text stays in the log of the panic hook.

@@ -121,6 +121,8 @@ impl Compaction {
             let failed = match run(shared, &plan, pace) {
                 Ok(Some(outcome)) => {
                     self.files_max = FILES_MAX;
+                    let Outcome { bytes_before, bytes_after, records_dropped, .. } = outcome;
+                    shared.counting.compacted(bytes_before, bytes_after, records_dropped);
                     return Ok(Some(outcome));
                 }
                 // More came out than one file may hold.

@@ -71,6 +71,10 @@ pub(crate) struct Counting {
     pub rolls: AtomicU64,
     pub head_rewrites: AtomicU64,
     pub unchecked_bytes: AtomicU64,
+    compactions: AtomicU64,
+    compaction_read_bytes: AtomicU64,
+    compaction_written_bytes: AtomicU64,
+    compaction_dropped_records: AtomicU64,
 }
 
 impl Counting {
@@ -79,6 +83,14 @@ impl Counting {
         self.sync_us.add(u64::try_from(sync.as_micros()).unwrap_or(u64::MAX));
         self.records.fetch_add(records, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// One rewrite of segments.
+    pub fn compacted(&self, read_bytes: u64, written_bytes: u64, dropped_records: u64) {
+        self.compactions.fetch_add(1, Ordering::Relaxed);
+        self.compaction_read_bytes.fetch_add(read_bytes, Ordering::Relaxed);
+        self.compaction_written_bytes.fetch_add(written_bytes, Ordering::Relaxed);
+        self.compaction_dropped_records.fetch_add(dropped_records, Ordering::Relaxed);
     }
 
     pub fn view(&self, queue_depth: usize) -> Counters {
@@ -91,6 +103,10 @@ impl Counting {
             head_rewrites: self.head_rewrites.load(Ordering::Relaxed),
             unchecked_bytes: self.unchecked_bytes.load(Ordering::Relaxed),
             queue_depth: queue_depth as u64,
+            compactions: self.compactions.load(Ordering::Relaxed),
+            compaction_read_bytes: self.compaction_read_bytes.load(Ordering::Relaxed),
+            compaction_written_bytes: self.compaction_written_bytes.load(Ordering::Relaxed),
+            compaction_dropped_records: self.compaction_dropped_records.load(Ordering::Relaxed),
         }
     }
 }
@@ -111,4 +127,9 @@ pub struct Counters {
     pub unchecked_bytes: u64,
     /// Units waiting now.
     pub queue_depth: u64,
+    /// Rewrites of segments, the bytes that went in and came out, and the records of what was forgotten.
+    pub compactions: u64,
+    pub compaction_read_bytes: u64,
+    pub compaction_written_bytes: u64,
+    pub compaction_dropped_records: u64,
 }

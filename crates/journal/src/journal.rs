@@ -37,6 +37,9 @@ use crate::writer::queue::{Admission, NotQueued, Queue};
 use crate::writer::threads::Threads;
 
 mod reading;
+mod usage;
+
+pub use usage::Usage;
 
 /// What a start found and did.
 #[derive(Clone, Debug)]

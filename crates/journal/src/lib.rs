@@ -46,7 +46,7 @@ pub use counters::{Counters, HistogramView};
 pub use create::{Contents, Create, look};
 pub use error::{JournalError, Place, Result};
 pub use index::StreamFacts;
-pub use journal::{Journal, RecoveryReport, Refusal};
+pub use journal::{Journal, RecoveryReport, Refusal, Usage};
 pub use reader::{SequenceReader, StreamReader};
 pub use record::{Class, Ignore, NewRecord, Record, Replay, StreamDigest, StreamId, Unit};
 pub use recovery::apply::Repairs;

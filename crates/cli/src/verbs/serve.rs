@@ -2,8 +2,9 @@
 //! output says that it is ready.
 
 use std::future::Future;
+use std::sync::Arc;
 
-use sealog_http::{BindError, ListenerBroke, Server, ServerOptions, Shutdown, check_listen};
+use sealog_http::{BindError, ListenerBroke, Server, ServerOptions, ServerStats, Shutdown, check_listen};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -78,11 +79,14 @@ async fn serve(
     reader_stall_ms: u64,
     render: Render,
 ) -> Result<Exit> {
+    let stats = Arc::<ServerStats>::default();
     let options = ServerOptions {
         grace_ms: args.grace_ms,
         reader_stall_ms,
         allow_non_loopback: args.allow_remote,
         guard: access.guard.clone(),
+        operation: Some(Arc::new(node.operation(Arc::clone(&stats)))),
+        stats,
         ..ServerOptions::default()
     };
     let server = match Server::bind(args.listen, options).await {

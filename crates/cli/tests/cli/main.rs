@@ -15,6 +15,7 @@ mod golden;
 mod init;
 mod keys;
 mod node;
+mod operation;
 mod page;
 mod read_only;
 mod reading;

@@ -13,6 +13,7 @@ mod live;
 mod open;
 mod read;
 mod records;
+mod stats;
 pub mod transfer;
 mod watch;
 

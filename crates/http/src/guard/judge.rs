@@ -42,6 +42,21 @@ pub(crate) enum Refused {
     Forbidden,
 }
 
+impl Refused {
+    pub const ALL: [Refused; 4] =
+        [Refused::Host, Refused::Origin, Refused::Unauthenticated, Refused::Forbidden];
+
+    /// The word for the rule.
+    pub fn word(self) -> &'static str {
+        match self {
+            Refused::Host => "host",
+            Refused::Origin => "origin",
+            Refused::Unauthenticated => "token",
+            Refused::Forbidden => "scope",
+        }
+    }
+}
+
 impl Guard {
     /// Judges a request by its head.
     pub(crate) fn judge<B>(&self, request: &http::Request<B>) -> Result<(), Refused> {
@@ -119,7 +134,8 @@ pub(crate) async fn guarded(
     match options.guard.judge(&request) {
         Ok(()) => next.run(request).await,
         Err(refused) => {
-            tracing::info!(?refused, "a request was refused");
+            options.stats.refused(refused);
+            tracing::info!(rule = refused.word(), "a request was refused");
             refusal::answer(refused, request.uri().path(), request.headers())
         }
     }

@@ -11,7 +11,7 @@ mod tokens;
 
 pub use hosts::{AllowedNames, BadName};
 pub use judge::Guard;
-pub(crate) use judge::guarded;
+pub(crate) use judge::{Refused, guarded};
 pub use listen::{DEFAULT_LISTEN, NonLoopbackRefused, check_listen};
 pub use tokens::{DIGEST_BYTES, Scope, Scopes, TOKEN_LENGTH_MAX, TokenSet, Tokens, digest};
 

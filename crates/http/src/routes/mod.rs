@@ -4,5 +4,6 @@
 pub(crate) mod events;
 pub(crate) mod executions;
 mod id;
+pub(crate) mod operation;
 pub(crate) mod runtime;
 pub(crate) mod submit;

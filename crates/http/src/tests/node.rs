@@ -24,7 +24,7 @@ use tower::ServiceExt;
 
 use super::documented;
 use crate::testing::{Head, Raw};
-use crate::{ListenerBroke, Server, ServerOptions, Shutdown, router};
+use crate::{ListenerBroke, Operation, Server, ServerOptions, Shutdown, router};
 
 pub(super) const PLAIN: &str = r#"{"ability":"text-generation","input":[{"type":"text","text":"hi"}]}"#;
 /// Two deltas and then silence until it is cancelled.
@@ -133,6 +133,20 @@ impl Drop for FaultyWatch {
     }
 }
 
+/// Nothing to say beyond the engine.
+#[derive(Debug)]
+struct Counting;
+
+impl Operation for Counting {
+    fn unready(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn metrics(&self) -> String {
+        "# EOF\n".to_owned()
+    }
+}
+
 /// What a node is made of.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Setup {
@@ -163,7 +177,9 @@ impl Node {
         registry.register(Arc::new(MockProvider::default())).unwrap();
         let entropy = Arc::new(SeededEntropy::new(7));
         let engine = Engine::start(setup.engine, registry, store.clone(), clock, entropy);
-        Self { engine, store, watch_dropped, options: Arc::new(setup.server) }
+        let operation: Arc<dyn Operation> = Arc::new(Counting);
+        let server = ServerOptions { operation: Some(operation), ..setup.server };
+        Self { engine, store, watch_dropped, options: Arc::new(server) }
     }
 
     /// One request without a socket.

@@ -1,0 +1,27 @@
+//! What an open journal takes of its disk. Only looks.
+
+use super::Journal;
+
+/// The journal's files at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of written frames.
+    pub frame_bytes: u64,
+    /// Most bytes of frames that may be written (`disk_bytes_max`).
+    pub budget_bytes: u64,
+    /// Segment files.
+    pub segments: u64,
+}
+
+impl Journal {
+    /// What the journal takes now.
+    pub fn usage(&self) -> Usage {
+        let shared = &self.inner.shared;
+        let catalog = shared.read();
+        Usage {
+            frame_bytes: catalog.frame_bytes(),
+            budget_bytes: shared.tuning.disk_bytes_max,
+            segments: catalog.segments.len() as u64,
+        }
+    }
+}
