@@ -8,6 +8,7 @@ mod cargo;
 mod ci;
 mod compare;
 mod deny;
+mod exhaustive;
 mod floors;
 mod fuzz;
 mod mutants;
@@ -48,6 +49,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         Some((verb, rest)) if verb == "torture" => {
             torture::run(&workspace::Workspace::find()?, &torture::Plan::parse(rest)?)
         }
+        Some((verb, [])) if verb == "exhaustive" => exhaustive::whole(&workspace::Workspace::find()?),
         Some((verb, [])) if verb != "help" => {
             let step = steps::named(verb)?;
             println!("{}", (step.run)(&workspace::Workspace::find()?)?);
@@ -67,7 +69,8 @@ fn run(args: &[String]) -> anyhow::Result<()> {
             println!(
                 "cargo xtask simulate --seed N [--steps N] | --seeds N [--from M] [--threads T]\n    the seeded \
                  simulation: one run with its trace, or many\ncargo xtask torture --minutes N [--from SEED]\n    \
-                 crash images, faults and simulation in turns, with totals"
+                 crash images, faults and simulation in turns, with totals\ncargo xtask exhaustive\n    every small \
+                 workload with every cut and every subset, once"
             );
             println!(
                 "cargo xtask mutants [--all | NAME ..]\n    faults that the tests must notice; a part without arguments"

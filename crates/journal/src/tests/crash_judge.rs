@@ -28,6 +28,8 @@ pub(crate) enum Pick {
     Names,
     /// Data without names.
     Data,
+    /// Bit `i` keeps the `i`-th sector; lengths, names and removals all or none.
+    Sectors(u64, bool),
 }
 
 /// The note in `LOCK` is never synced and means nothing: it survives always and is not counted.
@@ -46,6 +48,11 @@ fn matters(change: &Undecided) -> bool {
 
 fn is_data(change: &Undecided) -> bool {
     matches!(change.what, UndecidedWhat::Sector { .. })
+}
+
+/// Number of sectors among the changes that matter.
+pub(crate) fn dirty_sectors(point: &CrashPoint) -> usize {
+    point.undecided().iter().filter(|change| matters(change) && is_data(change)).count()
 }
 
 /// Number of changes that matter.
@@ -89,6 +96,13 @@ pub(crate) fn image(point: &CrashPoint, pick: Pick) -> SimDisk {
         Pick::Suffix(from) => keep(&|at, _| at >= from),
         Pick::Names => keep(&|_, change| !is_data(change)),
         Pick::Data => keep(&|_, change| is_data(change)),
+        Pick::Sectors(mask, others) => {
+            let sector = std::cell::Cell::new(0);
+            keep(&|_, change| match is_data(change) {
+                true => mask >> sector.replace(sector.get() + 1) & 1 == 1,
+                false => others,
+            })
+        }
     }
 }
 

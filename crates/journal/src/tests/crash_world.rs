@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -105,6 +106,16 @@ impl Expected {
             sequence += unit.len() as u64;
         }
         missing
+    }
+
+    /// Equal for what expects the same records, whichever workload it comes from.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.must, &self.dropped, &self.going, self.units.len()).hash(&mut hasher);
+        for record in self.units.iter().flat_map(|unit| unit.iter()) {
+            (record.kind, record.stream, record.event_number, record.time_ms, &record.body).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     pub fn and(&self, unit: &Unit) -> Expected {

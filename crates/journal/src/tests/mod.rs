@@ -6,6 +6,7 @@ mod backup;
 mod compaction;
 mod compaction_space;
 mod crash;
+mod crash_exhaustive;
 mod crash_judge;
 mod crash_recovery;
 mod crash_workloads;
