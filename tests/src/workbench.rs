@@ -42,9 +42,9 @@ impl Workbench {
         let mut home = Home::inside(dir.path(), &binary("sealog"));
         let config = dir.path().join("sealog.toml");
         let text = format!(
-            "max_active_executions = 1000\n[[providers]]\ntype = \"mock\"\n\
+            "max_active_executions = 1000\n[[providers]]\ntype = \"mock\"\nmax_concurrency = 1000\n\
              [[providers]]\ntype = \"openai-chat\"\nid = \"counted\"\nmodel = \"scripted\"\n\
-             abilities = [\"{COUNTED}\"]\nbase_url = \"{}\"\napi_key_env = \"{UPSTREAM_KEY_ENV}\"\n",
+             abilities = [\"{COUNTED}\"]\nbase_url = \"{}\"\napi_key_env = \"{UPSTREAM_KEY_ENV}\"\nmax_concurrency = 1000\n",
             upstream.base_url()
         );
         fs::write(&config, text).expect("a configuration");

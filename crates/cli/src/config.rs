@@ -4,6 +4,7 @@
 //! secret into the wrong place must not find it in a log.
 
 mod access;
+mod limits;
 mod models;
 mod store;
 
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sealog_disk::real::read_file;
-use sealog_execution::{ModelProvider, Registry};
+use sealog_execution::{ModelProvider, ProviderLimits, Registry};
 use sealog_providers_mock::MockProvider;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
@@ -140,8 +141,14 @@ enum Kind {
 
 type Members = &'static [(&'static str, Kind)];
 
-const MOCK: Members =
-    &[("type", Kind::Text), ("id", Kind::Text), ("model", Kind::Text), ("abilities", Kind::Texts)];
+const MOCK: Members = &[
+    ("type", Kind::Text),
+    ("id", Kind::Text),
+    ("model", Kind::Text),
+    ("abilities", Kind::Texts),
+    limits::CONCURRENCY,
+    limits::QUEUE_DEPTH,
+];
 
 fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
     // The parser's own message shows the line that it did not like.
@@ -221,15 +228,17 @@ fn registry(span: Range<usize>, value: &Spanned<DeValue<'_>>) -> std::result::Re
     }
     let mut registry = Registry::new();
     for entry in list {
-        let provider = provider(entry)?;
+        let (provider, limits) = provider(entry)?;
         registry
-            .register(provider)
+            .register_limited(provider, limits)
             .map_err(|error| Refused::new(entry.span(), "providers.id", error.to_string()))?;
     }
     Ok(registry)
 }
 
-fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Arc<dyn ModelProvider>, Refused> {
+type Limited = (Arc<dyn ModelProvider>, ProviderLimits);
+
+fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Limited, Refused> {
     let table = entry
         .get_ref()
         .as_table()
@@ -239,19 +248,19 @@ fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Arc<dyn ModelPr
         Some((key, value)) => (key.span(), value.get_ref().as_str().unwrap_or_default()),
         None => return Err(Refused::new(entry.span(), "providers.type", TYPES)),
     };
-    match kind {
-        "mock" => {
-            let values = members(table, MOCK, "providers.")?;
-            mock(&values).map_err(|(key, why)| at_member(entry, table, key, why))
-        }
-        other => {
-            let Some(model) = models::Type::of(other) else {
-                return Err(Refused::new(kind_span, "providers.type", TYPES));
-            };
-            let values = members(table, model.members, "providers.")?;
-            model.provider(values).map_err(|(key, why)| at_member(entry, table, key, &why))
-        }
-    }
+    let model = models::Type::of(kind);
+    let known = match (kind, model) {
+        ("mock", _) => MOCK,
+        (_, Some(model)) => model.members,
+        (_, None) => return Err(Refused::new(kind_span, "providers.type", TYPES)),
+    };
+    let mut values = members(table, known, "providers.")?;
+    let limits = limits::take(&mut values).map_err(|(key, why)| at_member(entry, table, key, &why))?;
+    let provider = match model {
+        Some(model) => model.provider(values).map_err(|(key, why)| at_member(entry, table, key, &why)),
+        None => mock(&values).map_err(|(key, why)| at_member(entry, table, key, why)),
+    };
+    Ok((provider?, limits))
 }
 
 fn at_member(entry: &Spanned<DeValue<'_>>, table: &DeTable<'_>, key: &str, why: &str) -> Refused {

@@ -67,10 +67,8 @@ impl Node {
             render.note(&absent.words());
         }
         let defaults = EngineOptions::default();
-        let active = config.max_active_executions.unwrap_or(defaults.max_active_executions);
         let options = EngineOptions {
-            max_active_executions: active,
-            provider_concurrency: active.max(defaults.provider_concurrency),
+            max_active_executions: config.max_active_executions.unwrap_or(defaults.max_active_executions),
             shutdown_ms: grace_ms,
             ..defaults
         };

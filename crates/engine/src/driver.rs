@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::catalog;
 use crate::engine::Inner;
-use crate::model::attempt::{self, Ending, StopCause};
+use crate::model::attempt::{self, Allowance, Ending, FailedAttempt, StopCause};
 use crate::model::deadline::{Due, Timing};
 use crate::model::output::{self, Report};
 use crate::model::route;
@@ -99,6 +99,15 @@ impl Run {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// Why the execution is to stop; a deadline that passed unseen, while an event was stored, counts.
+    fn stop_cause(&self) -> Option<StopCause> {
+        match self.timing.due(self.elapsed_ms()) {
+            Due::Deadline => self.stop.fire(StopCause::DeadlineExceeded),
+            Due::Nothing | Due::GiveUp => {}
+        }
+        self.stop.cause()
+    }
+
     async fn emit(&mut self, body: EventBody) -> Result<(), Abandoned> {
         let now = self.inner.now();
         match self.emitter.emit(now, body).await {
@@ -154,21 +163,38 @@ pub(crate) async fn drive(mut run: Run) {
     finish(&mut run, ending).await;
 }
 
-/// Picks candidates and attempts the first. What fails before an attempt is abandoned with that failure, whatever
-/// the stop says; the inner result is an attempt's end.
+/// Picks candidates and attempts one after the other. What fails before an attempt is abandoned with that failure,
+/// whatever the stop says; the inner result is the last attempt's end.
 async fn route_and_attempt(run: &mut Run) -> Result<Result<Target, Failure>, Abandoned> {
     let manifests = catalog::read(&run.inner.providers())?;
-    let mut candidates = route::candidates(&run.request, &manifests).into_iter();
-    let target = candidates.next().ok_or_else(route::unavailable)?;
-    if let Some(cause) = run.stop.cause() {
+    let candidates = route::candidates(&run.request, &manifests);
+    if candidates.is_empty() {
+        return Err(route::unavailable().into());
+    }
+    if let Some(cause) = run.stop_cause() {
         return Err(cause.to_failure().into());
     }
-    attempt::may_start(run.elapsed_ms(), run.request.routing.retry_budget_ms)?;
-    match attempt(run, &target, 1).await {
-        Ok(()) => Ok(Ok(target)),
-        Err(Abandoned::Attempt(failure)) => Ok(Err(failure)),
-        Err(Abandoned::Store(error)) => Err(Abandoned::Store(error)),
+    let allowance = Allowance::new(&run.request.routing, candidates.len());
+    allowance.may_start(run.elapsed_ms())?;
+    let mut end = Err(route::unavailable());
+    for (number, target) in (1..).zip(candidates) {
+        let failure = match attempt(run, &target, number).await {
+            Ok(()) => return Ok(Ok(target)),
+            Err(Abandoned::Attempt(failure)) => failure,
+            Err(Abandoned::Store(error)) => return Err(Abandoned::Store(error)),
+        };
+        let (stop, output_exposed) = (run.stop_cause(), run.emitter.output_exposed());
+        let elapsed_ms = run.elapsed_ms();
+        let failed = FailedAttempt { number, failure: &failure, stop, output_exposed, elapsed_ms };
+        let (follow, error) = (allowance.may_follow(&failed), failure.to_fact());
+        end = Err(failure);
+        if !follow {
+            break;
+        }
+        // From here on another attempt is announced whatever happens, but for a store that does not take it.
+        run.emit(EventBody::RouteAttemptFailed { target, attempt: number, error }).await?;
     }
+    Ok(end)
 }
 
 /// One attempt: announced, admitted by the provider's gate, run, and its lease given back.

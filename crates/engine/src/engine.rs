@@ -12,7 +12,7 @@ use sealog_execution::lease::Gate;
 use sealog_execution::manifest::PROTOCOL_VERSION;
 use sealog_execution::registry::LookupError;
 use sealog_execution::request::ParsedRequest;
-use sealog_execution::{ExecutionRequest, ModelProvider, ProviderManifest, Registry};
+use sealog_execution::{ExecutionRequest, ModelProvider, ProviderLimits, ProviderManifest, Registry};
 use tokio_util::task::TaskTracker;
 
 use crate::catalog;
@@ -38,9 +38,9 @@ pub struct EngineOptions {
     pub max_active_executions: usize,
     /// How long a provider may go on after its abort signal before it is dropped.
     pub cleanup_ms: u64,
-    /// Attempts at the same time per provider, at least 1.
+    /// Attempts at the same time per provider that was registered without limits of its own, at least 1.
     pub provider_concurrency: usize,
-    /// Attempts waiting per provider.
+    /// Attempts waiting per such provider.
     pub provider_queue: usize,
     /// How long [`Engine::shutdown`] waits for executions to end.
     pub shutdown_ms: u64,
@@ -220,7 +220,13 @@ impl Engine {
     /// # Errors
     /// A manifest call failed, or a manifest names another provider.
     pub fn providers(&self) -> Result<Vec<ProviderManifest>, PublicError> {
-        Ok(catalog::read(&self.inner.providers())?)
+        let mut manifests = catalog::read(&self.inner.providers())?;
+        let state = self.inner.state();
+        for manifest in &mut manifests {
+            // What the gates keep, not what the provider says.
+            manifest.limits = Some(state.limits(&manifest.provider, self.inner.options));
+        }
+        Ok(manifests)
     }
 
     /// Adds a provider.
@@ -291,13 +297,24 @@ impl Inner {
 
     /// The gate of a provider, made at its first use.
     pub(crate) fn provider_gate(&self, provider: &str) -> Gate {
-        let options = self.options;
         let mut state = self.state();
+        let ProviderLimits { max_concurrency, max_queue_depth } = state.limits(provider, self.options);
+        let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
         let gates = &mut state.provider_gates;
         gates
             .entry(provider.to_owned())
-            .or_insert_with(|| Gate::new(options.provider_concurrency, options.provider_queue))
+            .or_insert_with(|| Gate::new(count(max_concurrency), count(max_queue_depth)))
             .clone()
+    }
+}
+
+impl State {
+    fn limits(&self, provider: &str, options: EngineOptions) -> ProviderLimits {
+        let count = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+        self.registry.limits(provider).unwrap_or(ProviderLimits {
+            max_concurrency: count(options.provider_concurrency).max(1),
+            max_queue_depth: count(options.provider_queue),
+        })
     }
 }
 

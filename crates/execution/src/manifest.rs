@@ -34,9 +34,18 @@ pub struct ModelManifest {
     pub cancel: bool,
 }
 
-/// Informational; the runtime's own gates decide.
+/// How much a provider is asked at once. Set by whoever registers it and kept by the runtime's gates; what a provider
+/// itself puts into its manifest has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ProviderLimits {
+    /// Attempts at the same time, at least 1.
     pub max_concurrency: u32,
+    /// Attempts waiting for one of them to end.
     pub max_queue_depth: u32,
+}
+
+impl Default for ProviderLimits {
+    fn default() -> ProviderLimits {
+        ProviderLimits { max_concurrency: 16, max_queue_depth: 64 }
+    }
 }

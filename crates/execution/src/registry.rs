@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sealog_events::PortableCode;
 
-use crate::{Failure, ModelProvider};
+use crate::{Failure, ModelProvider, ProviderLimits};
 
 /// Longest provider identity, in bytes; a terminal event that names it must stay within the terminal reserve.
 pub const IDENTITY_BYTES_MAX: usize = 256;
@@ -46,6 +46,8 @@ impl LookupError {
 #[derive(Clone, Default)]
 pub struct Registry {
     providers: Vec<Arc<dyn ModelProvider>>,
+    /// Of each provider, in the same order.
+    limits: Vec<Option<ProviderLimits>>,
 }
 
 impl Registry {
@@ -58,6 +60,26 @@ impl Registry {
     /// # Errors
     /// The identity is taken, empty or too long.
     pub fn register(&mut self, provider: Arc<dyn ModelProvider>) -> Result<(), RegistryError> {
+        self.add(provider, None)
+    }
+
+    /// As [`Registry::register`], for a provider with limits of its own.
+    ///
+    /// # Errors
+    /// As [`Registry::register`].
+    pub fn register_limited(
+        &mut self,
+        provider: Arc<dyn ModelProvider>,
+        limits: ProviderLimits,
+    ) -> Result<(), RegistryError> {
+        self.add(provider, Some(limits))
+    }
+
+    fn add(
+        &mut self,
+        provider: Arc<dyn ModelProvider>,
+        limits: Option<ProviderLimits>,
+    ) -> Result<(), RegistryError> {
         if !(1..=IDENTITY_BYTES_MAX).contains(&provider.id().len()) {
             return Err(RegistryError::BadIdentity);
         }
@@ -65,6 +87,7 @@ impl Registry {
             return Err(RegistryError::Duplicate);
         }
         self.providers.push(provider);
+        self.limits.push(limits);
         Ok(())
     }
 
@@ -76,6 +99,12 @@ impl Registry {
         let provider =
             self.providers.iter().find(|provider| provider.id() == id).ok_or(LookupError::Missing)?;
         if provider.available() { Ok(Arc::clone(provider)) } else { Err(LookupError::Unavailable) }
+    }
+
+    /// The limits a provider was registered with; `None` if it had none or is not registered.
+    pub fn limits(&self, id: &str) -> Option<ProviderLimits> {
+        let place = self.providers.iter().position(|provider| provider.id() == id)?;
+        self.limits.get(place).copied().flatten()
     }
 
     /// All providers in registration order.
@@ -130,6 +159,19 @@ mod tests {
         assert_eq!(registry.register(Arc::new(Named("", true))), Err(RegistryError::BadIdentity));
         assert_eq!(format!("{registry:?}"), r#"["b", "a"]"#);
         assert_eq!(registry.len(), 2);
+    }
+
+    #[test]
+    fn limits_are_those_of_the_registration() {
+        let mut registry = Registry::new();
+        let limits = ProviderLimits { max_concurrency: 3, max_queue_depth: 0 };
+        registry.register(Arc::new(Named("a", true))).unwrap();
+        registry.register_limited(Arc::new(Named("b", true)), limits).unwrap();
+        assert_eq!(
+            registry.register_limited(Arc::new(Named("a", true)), limits),
+            Err(RegistryError::Duplicate)
+        );
+        assert_eq!(["a", "b", "c"].map(|id| registry.limits(id)), [None, Some(limits), None]);
     }
 
     #[test]

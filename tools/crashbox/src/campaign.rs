@@ -102,9 +102,10 @@ impl Campaign {
 fn configuration(upstream: &Upstream) -> String {
     format!(
         "max_active_executions = 100000\n\n\
-         [[providers]]\ntype = \"mock\"\nabilities = [\"{MOCK_ABILITY}\"]\n\n\
+         [[providers]]\ntype = \"mock\"\nabilities = [\"{MOCK_ABILITY}\"]\nmax_concurrency = 100000\n\n\
          [[providers]]\ntype = \"openai-chat\"\nid = \"{COUNTED_PROVIDER}\"\nmodel = \"scripted\"\n\
-         abilities = [\"{COUNTED_ABILITY}\"]\nbase_url = \"{}\"\napi_key_env = \"{UPSTREAM_KEY_ENV}\"\n",
+         abilities = [\"{COUNTED_ABILITY}\"]\nbase_url = \"{}\"\napi_key_env = \"{UPSTREAM_KEY_ENV}\"\n\
+         max_concurrency = 100000\n",
         upstream.base_url()
     )
 }

@@ -12,7 +12,7 @@ use sealog_upstream::model::{ConfigError, ModelConfig};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{Kind, Made, Members, UNSUPPORTED};
+use super::{Kind, Made, Members, UNSUPPORTED, limits};
 
 const TEXT: Members = &[
     ("type", Kind::Text),
@@ -24,6 +24,8 @@ const TEXT: Members = &[
     ("api_key_file", Kind::Text),
     ("max_tokens", Kind::Integer),
     ("capabilities", Kind::Table(CAPABILITIES)),
+    limits::CONCURRENCY,
+    limits::QUEUE_DEPTH,
 ];
 
 const CAPABILITIES: Members =
@@ -39,6 +41,8 @@ const MEDIA: Members = &[
     ("api_key_env", Kind::Text),
     ("api_key_file", Kind::Text),
     ("capabilities", Kind::Table(&[("input_modalities", Kind::Texts), ("output_modalities", Kind::Texts)])),
+    limits::CONCURRENCY,
+    limits::QUEUE_DEPTH,
 ];
 
 /// One type: its name, the members it has, and who builds it.

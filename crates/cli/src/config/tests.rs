@@ -12,7 +12,7 @@ fn providers(text: &str) -> Vec<String> {
 
 /// Line and key of the refusal, and that no value is in it.
 #[track_caller]
-fn refused(text: &str, line: usize, key: &str, why: &str) {
+pub(super) fn refused(text: &str, line: usize, key: &str, why: &str) {
     let refused = parse(text).unwrap_err();
     let found = refused.at.map(|at| text[..at].matches('\n').count() + 1);
     assert_eq!(found, Some(line), "{refused:?}");

@@ -3,3 +3,4 @@ pub(crate) mod harness;
 mod idempotency;
 mod lifecycle;
 pub(crate) mod races;
+mod routing;

@@ -1,11 +1,11 @@
-//! Whether an attempt may start, and what its end means for the execution.
+//! Whether an attempt may start, whether another one may follow it, and what its end means for the execution.
 //!
-//! One attempt on the first candidate is made today. An attempt's end is not the execution's: a router that tries
-//! further candidates belongs between [`may_start`] and [`conclude`], before output and after the lease was given
-//! back.
+//! An attempt's end is not the execution's: between [`Allowance::may_start`] and [`conclude`] further candidates are
+//! tried, each once, only before output, and only after the lease of the one before was given back. Nothing is
+//! remembered from one execution to the next.
 
 use sealog_events::{PortableCode, Target};
-use sealog_execution::Failure;
+use sealog_execution::{Failure, Routing};
 
 /// Why an execution was asked to stop; the first cause counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +37,60 @@ pub(crate) enum Ending {
     },
 }
 
-/// Whether the next attempt may start `elapsed_ms` after routing began. The budget never interrupts an attempt.
-///
-/// # Errors
-/// The retry budget is used up.
-pub(crate) fn may_start(elapsed_ms: u64, retry_budget_ms: Option<u64>) -> Result<(), Failure> {
-    if retry_budget_ms.is_some_and(|budget| elapsed_ms >= budget) {
-        return Err(Failure::transient(PortableCode::ProviderUnavailable, "Retry budget is exhausted"));
+/// What a request allows in the way of attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allowance {
+    /// At least 1; never more than there are candidates, unless there is none.
+    attempts: usize,
+    retry_budget_ms: Option<u64>,
+}
+
+/// How an attempt failed, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FailedAttempt<'a> {
+    /// From 1.
+    pub(crate) number: u32,
+    pub(crate) failure: &'a Failure,
+    pub(crate) stop: Option<StopCause>,
+    /// By this attempt or one before it.
+    pub(crate) output_exposed: bool,
+    /// Since routing began.
+    pub(crate) elapsed_ms: u64,
+}
+
+impl Allowance {
+    /// Without `allow_fallback` one attempt is made, whatever `max_attempts` says.
+    pub(crate) fn new(routing: &Routing, candidates: usize) -> Allowance {
+        let asked =
+            routing.max_attempts.map_or(usize::MAX, |asked| usize::try_from(asked).unwrap_or(usize::MAX));
+        let attempts = if routing.allow_fallback == Some(true) { asked.min(candidates).max(1) } else { 1 };
+        Allowance { attempts, retry_budget_ms: routing.retry_budget_ms }
     }
-    Ok(())
+
+    /// Whether the first attempt may start `elapsed_ms` after routing began. The budget never interrupts an attempt.
+    ///
+    /// # Errors
+    /// The retry budget is used up.
+    pub(crate) fn may_start(&self, elapsed_ms: u64) -> Result<(), Failure> {
+        if self.is_spent(elapsed_ms) {
+            return Err(Failure::transient(PortableCode::ProviderUnavailable, "Retry budget is exhausted"));
+        }
+        Ok(())
+    }
+
+    /// Whether the next candidate is attempted. Said once for both, the announcement of the failure and the attempt
+    /// that follows: a failure that is announced is always followed.
+    pub(crate) fn may_follow(&self, failed: &FailedAttempt<'_>) -> bool {
+        failed.stop.is_none()
+            && !failed.output_exposed
+            && failed.failure.retryable()
+            && usize::try_from(failed.number).is_ok_and(|number| number < self.attempts)
+            && !self.is_spent(failed.elapsed_ms)
+    }
+
+    fn is_spent(&self, elapsed_ms: u64) -> bool {
+        self.retry_budget_ms.is_some_and(|budget| elapsed_ms >= budget)
+    }
 }
 
 /// What the attempt's end makes of the execution. A completion wins over a stop; a stop wins over the provider's
@@ -70,47 +115,4 @@ pub(crate) fn failed(failure: Failure) -> Ending {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(
-        end: Result<(), Failure>,
-        stop: Option<StopCause>,
-        output_exposed: bool,
-        expected: Option<(PortableCode, bool, bool)>,
-    ) {
-        let target = Target { provider: "p".to_owned(), model: "m".to_owned() };
-        let ending = match conclude(end.map(|()| target), stop, output_exposed) {
-            Ending::Completed(_) => None,
-            Ending::Failed { failure, cancelled } => Some((failure.code, failure.retryable(), cancelled)),
-        };
-        assert_eq!(ending, expected);
-    }
-
-    #[test]
-    fn the_table_of_endings() {
-        use PortableCode::{Cancelled, DeadlineExceeded, ProviderUnavailable};
-        let busy = || Err(Failure::transient(ProviderUnavailable, "m"));
-        let stops = [None, Some(StopCause::Cancelled), Some(StopCause::DeadlineExceeded)];
-        for stop in stops {
-            check(Ok(()), stop, true, None);
-            check(Ok(()), stop, false, None);
-        }
-        check(busy(), None, false, Some((ProviderUnavailable, true, false)));
-        check(busy(), None, true, Some((ProviderUnavailable, false, false)));
-        for output in [false, true] {
-            check(busy(), Some(StopCause::Cancelled), output, Some((Cancelled, false, true)));
-            check(busy(), Some(StopCause::DeadlineExceeded), output, Some((DeadlineExceeded, false, false)));
-            check(Err(Failure::cancelled()), None, output, Some((Cancelled, false, true)));
-        }
-    }
-
-    #[test]
-    fn the_budget_is_checked_before_an_attempt() {
-        assert!(may_start(u64::MAX, None).is_ok());
-        assert!(may_start(9, Some(10)).is_ok());
-        let refused = may_start(10, Some(10)).unwrap_err();
-        assert_eq!((refused.code, refused.retryable()), (PortableCode::ProviderUnavailable, true));
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use sealog_events::{Event, EventBody, ExecutionId, Identity, PortableCode, Snaps
 use sealog_execution::manifest::PROTOCOL_VERSION;
 use sealog_execution::{
     AbortSignal, ExecutionRequest, Failure, Modality, ModelCall, ModelManifest, ModelProvider, ProviderEvent,
-    ProviderManifest, ProviderStream, Registry,
+    ProviderLimits, ProviderManifest, ProviderStream, Registry,
 };
 use tokio::sync::Semaphore;
 
@@ -35,6 +35,9 @@ pub fn note(log: &Log, what: impl Into<String>) {
 pub fn noted(log: &Log) -> Vec<String> {
     log.lock().unwrap().clone()
 }
+
+/// The announcements and calls of each execution, in order: `selected p` when it is durable, `asked p`.
+pub type Trace = Arc<Mutex<Vec<(ExecutionId, String)>>>;
 
 /// One step of a scripted provider.
 #[derive(Clone)]
@@ -67,11 +70,15 @@ pub struct Scripted {
     pub manifest: Box<dyn Fn() -> Result<ProviderManifest, Failure> + Send + Sync>,
     pub steps: Vec<Step>,
     pub log: Log,
+    pub trace: Trace,
     pub calls: Arc<Mutex<Vec<Arc<ExecutionRequest>>>>,
     /// The executions that were begun.
     pub ids: Arc<Mutex<Vec<ExecutionId>>>,
     pub panic_on_execute: bool,
     pub panic_on_drop: bool,
+    /// What lookups are told.
+    pub available: bool,
+    pub limits: Option<ProviderLimits>,
 }
 
 impl Scripted {
@@ -81,10 +88,13 @@ impl Scripted {
             manifest: Box::new(move || Ok(manifest(id, |_| {}))),
             steps,
             log: Log::default(),
+            trace: Trace::default(),
             calls: Arc::default(),
             ids: Arc::default(),
             panic_on_execute: false,
             panic_on_drop: false,
+            available: true,
+            limits: None,
         }
     }
 }
@@ -119,10 +129,15 @@ impl ModelProvider for Scripted {
         (self.manifest)()
     }
 
+    fn available(&self) -> bool {
+        self.available
+    }
+
     fn execute(&self, call: ModelCall) -> ProviderStream {
         self.calls.lock().unwrap().push(Arc::clone(&call.request));
         self.ids.lock().unwrap().push(call.execution_id);
         note(&self.log, "execute");
+        self.trace.lock().unwrap().push((call.execution_id, format!("asked {}", self.id)));
         assert!(!self.panic_on_execute, "told to panic");
         let play = Play {
             steps: self.steps.clone().into(),
@@ -196,6 +211,7 @@ pub const AT_ONCE: Fate = Fate::Stored { yields: 0, delay_ms: 0 };
 pub struct TestStore {
     pub inner: MemoryStore,
     pub log: Log,
+    pub trace: Trace,
     pub fate: Judge,
     pub count: Mutex<u32>,
     /// Every create takes a permit and gives it back; the same for appends.
@@ -246,8 +262,15 @@ impl EventStore for TestStore {
                         tokio::time::sleep(Duration::from_millis(delay_ms)).await;
                     }
                     let name = event.body.type_name();
+                    let selected = match &event.body {
+                        EventBody::RouteSelected { target, .. } => Some(target.provider.clone()),
+                        _ => None,
+                    };
                     self.inner.append(id, event).await?;
                     note(&self.log, format!("stored {name}"));
+                    if let Some(provider) = selected {
+                        self.trace.lock().unwrap().push((id, format!("selected {provider}")));
+                    }
                     Ok(())
                 }
             }
@@ -290,6 +313,7 @@ pub struct Bench {
     pub clock: ManualClock,
     pub entropy: SeededEntropy,
     pub log: Log,
+    pub trace: Trace,
 }
 
 /// What a bench is made from.
@@ -315,10 +339,11 @@ impl Setup {
     pub fn start(self) -> Bench {
         let clock = ManualClock::new(1_767_225_600_000);
         let entropy = SeededEntropy::new(self.seed);
-        let log = Log::default();
+        let (log, trace) = (Log::default(), Trace::default());
         let store = Arc::new(TestStore {
             inner: MemoryStore::new(self.limits, Arc::new(clock.clone())),
             log: Arc::clone(&log),
+            trace: Arc::clone(&trace),
             fate: self.fate,
             count: Mutex::new(0),
             creates: Semaphore::new(PERMITS),
@@ -328,7 +353,12 @@ impl Setup {
         let mut registry = Registry::new();
         for mut provider in self.providers {
             provider.log = Arc::clone(&log);
-            registry.register(Arc::new(provider)).unwrap();
+            provider.trace = Arc::clone(&trace);
+            match provider.limits {
+                Some(limits) => registry.register_limited(Arc::new(provider), limits),
+                None => registry.register(Arc::new(provider)),
+            }
+            .unwrap();
         }
         let engine = Engine::start(
             self.options,
@@ -337,7 +367,7 @@ impl Setup {
             Arc::new(clock.clone()),
             Arc::new(entropy.clone()),
         );
-        Bench { engine, store, clock, entropy, log }
+        Bench { engine, store, clock, entropy, log, trace }
     }
 }
 

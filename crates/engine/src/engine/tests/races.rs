@@ -1,14 +1,15 @@
-//! Seeded races: completion, failure, panic, cancel, deadline, shutdown and a failing store meet in every order on
-//! one thread with a paused clock. Whatever wins, the execution has exactly one terminal event and nothing is left
-//! behind. A failing seed is printed and repeats exactly.
+//! Seeded races: completion, failure, fallback, panic, cancel, deadline, shutdown, a full gate and a failing store meet in
+//! every order on one thread with a paused clock. Whatever wins, each execution has exactly one terminal event, its
+//! attempts are told as they were made, and nothing is left behind. A failing seed is printed and repeats exactly.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sealog_disk::testing::SeededEntropy;
-use sealog_events::{EventBody, PortableCode, Status};
+use sealog_events::{EventBody, ExecutionId, PortableCode, Status};
 use sealog_execution::Failure;
 use sealog_execution::lease::GateCounts;
+use serde_json::Value;
 
 use super::harness::*;
 use crate::{EngineOptions, StoreError};
@@ -63,28 +64,62 @@ fn fate(dice: Dice, refuse_from: u32, refusals: u32) -> impl Fn(u32, &EventBody)
     }
 }
 
-/// Runs one seed; returns how the execution ended.
-async fn race(seed: u64) -> (Status, PortableCode) {
-    let dice = Dice(SeededEntropy::new(seed));
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+fn routing(dice: &Dice) -> String {
+    let mut members = vec![format!(r#""allow_fallback":{}"#, !dice.one_in(4))];
+    if dice.one_in(3) {
+        members.push(format!(r#""max_attempts":{}"#, 1 + dice.below(4)));
+    }
+    if dice.one_in(4) {
+        members.push(format!(r#""retry_budget_ms":{}"#, 1 + dice.below(SPAN_MS)));
+    }
+    if dice.one_in(3) {
+        members.push(format!(r#""provider_order":["{}"]"#, NAMES[dice.below(3) as usize]));
+    }
+    let deadline = match dice.one_in(2) {
+        true => format!(r#","deadline_ms":{}"#, 1 + dice.below(2 * SPAN_MS)),
+        false => String::new(),
+    };
+    format!(r#""routing":{{{}}}{deadline}"#, members.join(","))
+}
+
+fn setup(dice: &Dice, seed: u64) -> Setup {
     // At most two refusals in a row: the event's and that of its first terminal leave the second one.
     let refusals = if dice.one_in(4) { 1 } else { 0 };
-    let mut setup = Setup::new(vec![Scripted::new("p", script(&dice))]);
+    let count = 1 + dice.below(3) as usize;
+    let providers = NAMES[..count].iter().map(|name| {
+        let mut provider = Scripted::new(name, script(dice));
+        provider.available = !dice.one_in(8);
+        provider
+    });
+    let mut setup = Setup::new(providers.collect());
     setup.seed = seed;
-    setup.options = EngineOptions { cleanup_ms: SPAN_MS, ..EngineOptions::default() };
-    setup.fate = Box::new(fate(Dice(SeededEntropy::new(!seed)), 1 + dice.below(5) as u32, refusals));
-    let bench = setup.start();
-
-    let request = if dice.one_in(2) {
-        body(&format!(r#""deadline_ms":{}"#, 1 + dice.below(SPAN_MS)))
-    } else {
-        BODY.to_owned()
+    setup.options = EngineOptions {
+        cleanup_ms: SPAN_MS,
+        provider_concurrency: if dice.one_in(2) { 1 } else { 16 },
+        provider_queue: dice.below(2) as usize,
+        ..EngineOptions::default()
     };
-    let submission = bench.engine.submit(request.as_bytes(), Some("k")).await.unwrap();
-    let id = submission.execution_id;
-    let follower = bench.engine.watch(id, 0).await.unwrap().unwrap();
+    setup.fate = Box::new(fate(Dice(SeededEntropy::new(!seed)), 1 + dice.below(8) as u32, refusals));
+    setup
+}
+
+/// Runs one seed; returns how its executions ended, and whether one of them fell back.
+async fn race(seed: u64) -> Vec<(Status, PortableCode, bool)> {
+    let dice = Dice(SeededEntropy::new(seed));
+    let bench = setup(&dice, seed).start();
+    let mut ids = Vec::new();
+    for number in 0..=dice.below(2) {
+        let request = body(&routing(&dice));
+        let submission = bench.engine.submit(request.as_bytes(), Some(&format!("k{number}"))).await.unwrap();
+        ids.push(submission.execution_id);
+    }
+    let follower = bench.engine.watch(ids[0], 0).await.unwrap().unwrap();
     let mut others = Vec::new();
     for _ in 0..dice.below(3) {
         let (engine, at, yields) = (bench.engine.clone(), dice.below(SPAN_MS), dice.below(3));
+        let id = ids[dice.below(ids.len() as u64) as usize];
         others.push(tokio::spawn(async move {
             tokio::time::sleep(Duration::from_millis(at)).await;
             for _ in 0..yields {
@@ -102,32 +137,83 @@ async fn race(seed: u64) -> (Status, PortableCode) {
         other.await.unwrap();
     }
     drop(follower);
-    judge(&bench, &bench.story(id).await)
+    nothing_is_left(&bench);
+    let mut ends = Vec::new();
+    for id in ids {
+        ends.push(judge(&bench, id, &bench.story(id).await));
+    }
+    ends
 }
 
-/// Checks what must hold however the race went. The story has already been checked for one terminal at its end.
-fn judge(bench: &Bench, story: &Story) -> (Status, PortableCode) {
-    let log = noted(&bench.log);
-    let terminals = log
-        .iter()
-        .filter(|what| matches!(what.as_str(), "stored execution.completed" | "stored execution.failed"));
-    assert_eq!(terminals.count(), 1, "{log:?}");
+fn nothing_is_left(bench: &Bench) {
     let state = bench.engine.inner.state();
     assert!(state.active.is_empty() && state.pending.is_empty());
     let idle = GateCounts { active: 0, queued: 0 };
     assert_eq!(bench.engine.inner.admission.counts(), idle);
     assert!(state.provider_gates.values().all(|gate| gate.counts() == idle));
-    // Nothing of the provider outlives its execution, and it was asked only behind a durable announcement.
-    let position = |name: &str| log.iter().position(|what| what == name);
-    assert_eq!(position("execute").is_some(), log.iter().any(|what| what.starts_with("dropped")));
-    if let Some(executed) = position("execute") {
-        assert!(position("stored route.selected").is_some_and(|announced| announced < executed), "{log:?}");
+    // Nothing of a provider outlives its execution.
+    let log = noted(&bench.log);
+    let count = |what: &str| log.iter().filter(|noted| noted.starts_with(what)).count();
+    assert_eq!(count("execute"), count("dropped"), "{log:?}");
+}
+
+/// Checks what must hold however the race went. The story has already been checked for one terminal at its end.
+fn judge(bench: &Bench, id: ExecutionId, story: &Story) -> (Status, PortableCode, bool) {
+    let events: Vec<Value> = story.texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    let attempts = attempts_told(&events);
+    // A provider is asked only behind the durable word that it is, and no candidate twice.
+    let trace = bench.trace.lock().unwrap();
+    let of_this: Vec<&String> = trace.iter().filter(|(of, _)| *of == id).map(|(_, what)| what).collect();
+    for (at, what) in of_this.iter().enumerate() {
+        if let Some(name) = what.strip_prefix("asked ") {
+            assert!(at > 0 && *of_this[at - 1] == format!("selected {name}"), "{of_this:?}");
+        }
     }
+    for (at, name) in attempts.iter().enumerate() {
+        assert!(!attempts[..at].contains(name), "{attempts:?}");
+    }
+    // Output is the last attempt's: behind it nothing is tried.
+    let output = story.types.iter().position(|name| *name == "output.delta");
+    let selected = story.types.iter().rposition(|name| *name == "route.selected");
+    assert!(
+        output.is_none_or(|output| selected.is_some_and(|selected| selected < output)),
+        "{:?}",
+        story.types
+    );
+
     let completed = story.snapshot.status == Status::Succeeded;
     assert_eq!(completed, story.snapshot.error.is_none());
+    if completed {
+        assert_eq!(Some(&story.snapshot.target.as_ref().unwrap().provider), attempts.last());
+    }
+    assert!(output.is_none() || story.retryable() != Some(true), "{:?}", story.texts);
     let code = story.code().unwrap_or(PortableCode::InvalidRequest);
     assert_eq!(story.snapshot.status == Status::Cancelled, code == PortableCode::Cancelled);
-    (story.snapshot.status, code)
+    (story.snapshot.status, code, attempts.len() > 1)
+}
+
+/// The providers of the attempts, which are counted from 1; a failure is told of the attempt before another one.
+fn attempts_told(events: &[Value]) -> Vec<String> {
+    let mut attempts = Vec::new();
+    for (at, event) in events.iter().enumerate() {
+        let target = || event["target"]["provider"].as_str().unwrap().to_owned();
+        match event["type"].as_str().unwrap() {
+            "route.selected" => {
+                attempts.push(target());
+                assert_eq!(event["attempt"], attempts.len());
+            }
+            "route.attempt_failed" => {
+                assert_eq!(event["attempt"], attempts.len());
+                assert_eq!(Some(&target()), attempts.last());
+                assert_eq!(event["error"]["retryable"], true);
+                let next = &events[at + 1];
+                let refused = next["error"]["code"] == "internal_error";
+                assert!(next["type"] == "route.selected" || refused, "{next}");
+            }
+            _ => {}
+        }
+    }
+    attempts
 }
 
 #[test]
@@ -138,21 +224,23 @@ fn every_race_has_exactly_one_terminal() {
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let run = std::panic::AssertUnwindSafe(|| runtime.block_on(race(seed)));
         match std::panic::catch_unwind(run) {
-            Ok(ending) => drop(endings.insert(ending)),
+            Ok(ends) => endings.extend(ends),
             Err(panic) => {
                 eprintln!("seed {seed}");
                 std::panic::resume_unwind(panic);
             }
         }
     }
-    // The races reach every ending there is; otherwise they would prove little.
-    let expected = [
+    // The races reach every ending there is, with and without fallback; otherwise they would prove little.
+    let ends = [
         (Status::Succeeded, PortableCode::InvalidRequest),
         (Status::Failed, PortableCode::DeadlineExceeded),
         (Status::Failed, PortableCode::ProviderUnavailable),
         (Status::Failed, PortableCode::ProviderProtocolError),
         (Status::Failed, PortableCode::InternalError),
+        (Status::Failed, PortableCode::QueueFull),
         (Status::Cancelled, PortableCode::Cancelled),
     ];
-    assert_eq!(endings, BTreeSet::from(expected));
+    let both = ends.into_iter().flat_map(|(status, code)| [(status, code, false), (status, code, true)]);
+    assert_eq!(endings, both.collect::<BTreeSet<_>>());
 }
