@@ -1,4 +1,7 @@
-//! Forwards a fuzzer's bytes to the body of the same name in `sealog-testkit`; holds no property of its own.
+//! Forwards a fuzzer's bytes to the body of the same name in `sealog-testkit`; the one that reaches the binary's floor
+//! stands here.
+
+pub mod config;
 
 pub use libfuzzer_sys;
 pub use sealog_testkit::fuzz;
@@ -7,9 +10,15 @@ pub use sealog_testkit::fuzz;
 #[macro_export]
 macro_rules! target {
     ($name:literal) => {
+        $crate::target!($name, |data| $crate::fuzz::run($name, data));
+    };
+    ($name:literal, $body:expr) => {
         #[global_allocator]
         static COUNTING: $crate::fuzz::allocation::Counting = $crate::fuzz::allocation::Counting;
 
-        $crate::libfuzzer_sys::fuzz_target!(|data: &[u8]| $crate::fuzz::run($name, data));
+        $crate::libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+            let body: fn(&[u8]) = $body;
+            body(data);
+        });
     };
 }

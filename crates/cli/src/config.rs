@@ -109,10 +109,10 @@ impl NodeConfig {
 
 /// Why a file was refused: the byte where, the key, and words without a value.
 #[derive(Debug, PartialEq)]
-struct Refused {
-    at: Option<usize>,
-    key: Option<String>,
-    why: String,
+pub struct Refused {
+    pub at: Option<usize>,
+    pub key: Option<String>,
+    pub why: String,
 }
 
 impl Refused {
@@ -150,7 +150,11 @@ const MOCK: Members = &[
     limits::QUEUE_DEPTH,
 ];
 
-fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
+/// What the text of a configuration file comes to.
+///
+/// # Errors
+/// The first thing in it that is not known or not allowed.
+pub fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
     // The parser's own message shows the line that it did not like.
     let document = DeTable::parse(text).map_err(|error| Refused {
         at: error.span().map(|span| span.start),

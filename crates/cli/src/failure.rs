@@ -151,7 +151,7 @@ struct Body<'a> {
 }
 
 /// A place as every `--json` output shows it.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub struct PlaceBody {
     segment: u64,
     offset: u64,

@@ -6,9 +6,6 @@ mod access;
 mod anchors;
 mod args;
 mod building;
-mod config;
-mod exit;
-mod failure;
 mod following;
 mod keys;
 mod metrics;
@@ -25,6 +22,8 @@ mod transcript;
 mod verbs;
 
 use std::process::ExitCode;
+
+use sealog_cli::{config, exit, failure};
 
 use args::token::Token;
 use args::{Journal, Verb};

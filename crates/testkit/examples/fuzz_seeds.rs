@@ -60,6 +60,11 @@ fn journal_vectors(corpus: &Path, folder: &Path) {
             }
             "sources" if bytes.len() < 4096 => seed(corpus, "compacted", &name, &[&[0], &bytes[..]].concat()),
             "folded" if bytes.len() < 4096 => seed(corpus, "compacted", &name, &[&[1], &bytes[..]].concat()),
+            "summary-header" => seed(corpus, "summary", &name, &[&[0], &bytes[..]].concat()),
+            "summary-body" if bytes.len() < 4096 => {
+                seed(corpus, "summary", &name, &[&[1], &bytes[..]].concat());
+            }
+            "manifest" if bytes.len() < 4096 => seed(corpus, "manifest", &name, &bytes),
             "name" => seed(corpus, "file_names", &name, &bytes),
             _ => {}
         }
@@ -156,6 +161,7 @@ fn texts(corpus: &Path) {
     for (name, pair) in pairs {
         seed(corpus, "canonical_json", name, pair.as_bytes());
     }
+    configurations(corpus);
     let urls = [
         "https://api.example.com/v1\nchat",
         "http://127.0.0.1:8080/\n../x",
@@ -196,6 +202,53 @@ fn texts(corpus: &Path) {
         "write",
         b"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x50\x01\x02\x03\x00\x02\x03abc\x01",
     );
+}
+
+/// Every member once, and a pasted secret where a value, a key or a name is refused.
+fn configurations(corpus: &Path) {
+    let whole = r#"max_active_executions = 1_000
+
+[store]
+max_executions = 1
+max_bytes = 0x10
+retention_ms = 5
+boot_check_bytes = "full"
+
+[[providers]]
+type = "mock"
+id = "a"
+model = "m"
+abilities = ["text-generation"]
+
+[[providers]]
+type = "openai-chat"
+id = "b"
+model = "gpt"
+base_url = "https://api.example.com/v1"
+api_key_env = "KEY"
+max_tokens = 16
+capabilities = { input_modalities = ["text"], output_modalities = ["text"], tools = true }
+"#;
+    let texts = [
+        whole,
+        "",
+        "providers = []",
+        "[[providers]]\ntype = \"s\u{20ac}cret!\"",
+        "[[providers]]\ntype = \"mock\"\nid = \"s\u{20ac}cret!\"\n[[providers]]\ntype = \"mock\"\nid = \"s\u{20ac}cret!\"",
+        "[[providers]]\ntype = \"ollama\"\nmodel = \"m\"\nbase_url = \"http://s\u{20ac}cret!@h/\"",
+        "[[providers]]\ntype = \"fal-queue\"\nmodel = \"../s\u{20ac}cret!\"\napi_key_file = \"/nowhere\"",
+        "[[providers]]\ntype = \"anthropic-messages\"\nmodel = \"m\"\napi_key_env = \"s\u{20ac}cret!\"",
+        "[[providers]]\ntype = \"openai-responses\"\nmodel = \"m\"\nmax_tokens = -1",
+        "[[providers]]\ntype = \"mock\"\nabilities = [\"s\u{20ac}cret!\", \"s\u{20ac}cret!\"]",
+        "\"s\u{20ac}cret!\" = 1",
+        "[store]\n\"s\u{20ac}cret!\" = 1",
+        "[store]\nmax_bytes = \"s\u{20ac}cret!\"",
+        "max_active_executions = 1979-05-27T07:32:00Z",
+        "a = [[[[[[[[[[[[[[[[[[[[[[[[{b.c.d=1}]]]]]]]]]]]]]]]]]]]]]]]]",
+    ];
+    for (number, text) in texts.iter().enumerate() {
+        seed(corpus, "config", &number.to_string(), text.as_bytes());
+    }
 }
 
 /// An export with every kind of line, and each line alone.

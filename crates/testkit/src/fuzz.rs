@@ -22,11 +22,13 @@ mod input;
 mod json_text;
 mod key_file;
 mod keyring;
+mod manifest;
 mod names;
 mod request;
 mod segment;
 mod sse;
 mod store;
+mod summary;
 
 /// A target: its name, which is also that of its corpus folder, and its body.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "frame", body: frame::frame },
     Target { name: "group", body: group::group },
     Target { name: "compacted", body: compacted::compacted },
+    Target { name: "summary", body: summary::summary },
+    Target { name: "manifest", body: manifest::manifest },
     Target { name: "head", body: head::head },
     Target { name: "store", body: store::store },
     Target { name: "file_names", body: names::file_names },

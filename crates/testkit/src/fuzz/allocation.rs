@@ -46,7 +46,7 @@ pub fn is_counted() -> bool {
 }
 
 /// Runs `work`; the most bytes that were allocated at once meanwhile, on top of those before. 0 where nobody counts.
-pub(super) fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = LIVE.get();
     PEAK.set(before);
     let result = work();
@@ -56,7 +56,7 @@ pub(super) fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
 
 /// As [`peak_of`], and it must stay within `bytes_max`.
 #[track_caller]
-pub(super) fn within<T>(bytes_max: usize, work: impl FnOnce() -> T) -> T {
+pub fn within<T>(bytes_max: usize, work: impl FnOnce() -> T) -> T {
     let (result, peak) = peak_of(work);
     assert!(peak <= bytes_max, "{peak} bytes were allocated, at most {bytes_max} are allowed");
     result
