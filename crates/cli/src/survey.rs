@@ -26,6 +26,7 @@ pub struct Finding {
 pub enum What {
     UnreadableForget,
     UnreadableCreation,
+    UnreadableOrigin,
     UnreadableEvent,
     UnreadableResult,
     UnknownRecord,
@@ -43,6 +44,7 @@ impl What {
         match self {
             What::UnreadableForget => "a forget record that cannot be read",
             What::UnreadableCreation => "a creation that cannot be read",
+            What::UnreadableOrigin => "an origin that cannot be read",
             What::UnreadableEvent => "an event that cannot be read",
             What::UnreadableResult => "a stored result that cannot be read",
             What::UnknownRecord => "a record that this release does not know",
@@ -62,6 +64,7 @@ impl What {
             What::EventWithoutCreation | What::ResultWithoutCreation | What::MissingEvents => true,
             What::UnreadableForget
             | What::UnreadableCreation
+            | What::UnreadableOrigin
             | What::UnreadableEvent
             | What::UnreadableResult
             | What::UnknownRecord
@@ -271,6 +274,12 @@ impl Sink for Survey {
         };
         match kind {
             RecordKind::Created => self.created(frame, record, stream),
+            // Nothing else depends on it.
+            RecordKind::Origin => {
+                if body::decode_origin(&record.body).is_err() {
+                    self.find(frame, record, What::UnreadableOrigin);
+                }
+            }
             RecordKind::MaterializedResult => self.result(frame, record, stream),
             RecordKind::Accepted
             | RecordKind::RouteSelected

@@ -23,6 +23,7 @@ use crate::{EventStore, Features, Observer, PublicError, RuntimeInfo, RuntimeSta
 
 mod load;
 mod submit;
+mod translated;
 
 pub use load::Load;
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 pub use sealog_events::Identity;
-use sealog_events::{Event, ExecutionId, PortableCode, Snapshot, Status, Timestamp};
+use sealog_events::{Event, ExecutionId, Origin, PortableCode, Snapshot, Status, Timestamp};
 use sealog_execution::Failure;
 
 pub use ledger::StoreLimits;
@@ -54,6 +54,13 @@ pub trait EventStore: Send + Sync + fmt::Debug {
     /// # Errors
     /// The store failed.
     fn brief(&self, id: ExecutionId) -> StoreFuture<'_, Option<Brief>>;
+
+    /// In which dialect the execution was asked for; `None` as in [`EventStore::brief`], and for one that was asked for
+    /// in the runtime's own.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn origin(&self, id: ExecutionId) -> StoreFuture<'_, Option<Origin>>;
 
     /// The execution's events materialized; `None` as in [`EventStore::brief`].
     ///
@@ -118,6 +125,8 @@ pub struct NewExecution {
     pub created_at: Timestamp,
     /// `None` for a submission without an idempotency key.
     pub identity: Option<Identity>,
+    /// `None` for one that was asked for in the runtime's own protocol.
+    pub origin: Option<Origin>,
     /// `execution.accepted` with sequence 1.
     pub accepted: Event,
 }

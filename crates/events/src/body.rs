@@ -14,7 +14,7 @@ use bincode::error::EncodeError;
 use bincode::{BorrowDecode, Encode};
 
 use crate::limits::{self, Unproducible};
-use crate::{Created, EventBody, MaterializedResult, RecordKind};
+use crate::{Created, EventBody, MaterializedResult, Origin, RecordKind};
 
 const CONFIG: Configuration<LittleEndian, Varint, Limit<{ limits::BODY_BYTES_MAX }>> =
     bincode::config::standard().with_limit::<{ limits::BODY_BYTES_MAX }>();
@@ -84,7 +84,9 @@ pub fn encode(body: &EventBody) -> Result<Vec<u8>, BodyError> {
 pub fn decode(kind: u16, bytes: &[u8]) -> Result<EventBody, BodyError> {
     let kind = RecordKind::from_number(kind).ok_or(BodyError::UnknownKind)?;
     let body = match kind {
-        RecordKind::Created | RecordKind::MaterializedResult => return Err(BodyError::UnknownKind),
+        RecordKind::Created | RecordKind::MaterializedResult | RecordKind::Origin => {
+            return Err(BodyError::UnknownKind);
+        }
         RecordKind::Accepted => {
             let wire::Accepted {} = read(bytes)?;
             EventBody::Accepted
@@ -135,6 +137,27 @@ pub fn encode_created(created: &Created) -> Vec<u8> {
 /// [`BodyError`] for anything but what [`encode_created`] returns.
 pub fn decode_created(bytes: &[u8]) -> Result<Created, BodyError> {
     Ok(read::<wire::Created>(bytes)?.into())
+}
+
+/// Encodes the body of a [`RecordKind::Origin`] record.
+///
+/// # Errors
+/// [`BodyError::InvalidValue`] for a model without a name or with one that is too long.
+pub fn encode_origin(origin: &Origin) -> Result<Vec<u8>, BodyError> {
+    if !origin.is_storable() {
+        return Err(BodyError::InvalidValue);
+    }
+    let Origin { dialect, model, max_tokens, background } = origin;
+    let (max_tokens, background) = (*max_tokens, *background);
+    write(&wire::Origin { dialect: dialect.number(), model, max_tokens, background })
+}
+
+/// Decodes the body of a [`RecordKind::Origin`] record.
+///
+/// # Errors
+/// [`BodyError`] for anything but what [`encode_origin`] returns.
+pub fn decode_origin(bytes: &[u8]) -> Result<Origin, BodyError> {
+    convert::origin(&read(bytes)?)
 }
 
 /// Encodes the body of a [`RecordKind::MaterializedResult`] record.

@@ -3,7 +3,7 @@
 //! Owns the shape of an error as events and answers carry it. Must never hold text that came from a caller.
 
 use crate::limits;
-use crate::{Outcome, PortableCode, Timestamp};
+use crate::{Dialect, Outcome, PortableCode, Timestamp};
 
 /// Why an attempt or an execution failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,4 +57,28 @@ pub struct Created {
     pub created_at: Timestamp,
     /// `None` for a submission without an idempotency key.
     pub identity: Option<Identity>,
+}
+
+/// How an execution was asked for that came through the model API of others: what its later answers have to say again.
+/// Nothing else of the request is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    pub dialect: Dialect,
+    /// The model as it was named; 1 to [`Origin::MODEL_BYTES_MAX`] bytes.
+    pub model: String,
+    /// The most tokens that were asked for.
+    pub max_tokens: Option<u64>,
+    /// Nobody waits for the answer.
+    pub background: bool,
+}
+
+impl Origin {
+    /// Longest name of a model: a provider's and a model's longest, and what stands between them.
+    pub const MODEL_BYTES_MAX: usize = 2 * 4 * 256 + 1;
+
+    /// Whether it may be stored.
+    #[must_use]
+    pub fn is_storable(&self) -> bool {
+        (1..=Self::MODEL_BYTES_MAX).contains(&self.model.len())
+    }
 }

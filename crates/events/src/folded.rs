@@ -169,6 +169,7 @@ impl Bodies {
                     _ => return Err(NotFolded),
                 },
                 RecordKind::Created
+                | RecordKind::Origin
                 | RecordKind::Accepted
                 | RecordKind::RouteSelected
                 | RecordKind::RouteAttemptFailed
@@ -250,6 +251,7 @@ fn event(row: &Row) -> Option<Event> {
 fn usual_size(id: ExecutionId, row: &Row) -> Option<u64> {
     match RecordKind::from_number(row.kind)? {
         RecordKind::Created => body::decode_created(&row.body).ok().map(|_| 0),
+        RecordKind::Origin => body::decode_origin(&row.body).ok().map(|_| 0),
         RecordKind::MaterializedResult => body::decode_result(&row.body).ok().map(|_| 0),
         RecordKind::Accepted
         | RecordKind::RouteSelected
@@ -374,6 +376,7 @@ fn put_others(out: &mut Vec<u8>, id: ExecutionId, rows: &[Row]) -> Option<()> {
                 }
             }
             RecordKind::Created
+            | RecordKind::Origin
             | RecordKind::Accepted
             | RecordKind::RouteSelected
             | RecordKind::RouteAttemptFailed

@@ -25,13 +25,13 @@ mod time;
 mod usage;
 
 pub use event::{Event, EventBody};
-pub use execution::{Created, ErrorFact, Identity};
+pub use execution::{Created, ErrorFact, Identity, Origin};
 pub use ids::ExecutionId;
 pub use json_text::{JsonText, JsonTextError};
 pub use materialize::{Materializer, Snapshot};
 pub use output::Artifact;
 pub use progress::ProgressNumber;
-pub use registry::{Outcome, Phase, PortableCode, RecordKind, Status, UsageSource};
+pub use registry::{Dialect, Outcome, Phase, PortableCode, RecordKind, Status, UsageSource};
 pub use result::MaterializedResult;
 pub use route::Target;
 pub use time::Timestamp;

@@ -57,6 +57,8 @@ closed_set! {
         64 Created "created",
         /// The outcome of the fold, written in the terminal event's commit unit.
         65 MaterializedResult "materialized_result",
+        /// In which dialect the execution was asked for; in the unit that creates it.
+        67 Origin "origin",
         80 Accepted "execution.accepted",
         81 RouteSelected "route.selected",
         82 RouteAttemptFailed "route.attempt_failed",
@@ -114,6 +116,15 @@ closed_set! {
         7 ProviderUnavailable "provider_unavailable",
         8 ProviderProtocolError "provider_protocol_error",
         9 InternalError "internal_error",
+    }
+}
+
+closed_set! {
+    /// The model API of others that an execution was asked for in, and is shown in.
+    Dialect: u8 {
+        1 OpenAiChat "openai_chat",
+        2 OpenAiResponses "openai_responses",
+        3 AnthropicMessages "anthropic_messages",
     }
 }
 

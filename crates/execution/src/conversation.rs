@@ -16,6 +16,8 @@ use serde_json::value::RawValue;
 
 use crate::request::{MediaKind, Modality, Part};
 
+pub use parse::seed;
+
 /// Most messages.
 pub const MESSAGES_MAX: usize = 4096;
 /// Most parts of one message, and of one tool's result.

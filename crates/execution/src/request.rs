@@ -13,7 +13,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use sealog_events::Target;
+use sealog_events::{Origin, Target};
 
 use crate::Conversation;
 
@@ -53,6 +53,8 @@ pub struct ExecutionRequest {
     pub conversation: Option<Conversation>,
     /// The only target that may be chosen. No member of the public request.
     pub only: Option<Target>,
+    /// The model API of others that it came through. No member of the public request.
+    pub origin: Option<Origin>,
 }
 
 impl ExecutionRequest {
@@ -68,20 +70,37 @@ impl ExecutionRequest {
             extensions: BTreeMap::new(),
             conversation: None,
             only: None,
+            origin: None,
         };
         request.go_on_with(conversation);
         request
     }
 
-    /// Every part counts for the choice of a model, not only those that stand in `input`.
-    fn go_on_with(&mut self, conversation: Conversation) {
+    /// Requires these as well.
+    pub fn require(&mut self, more: Requirements) {
         let required = &mut self.requirements;
-        required.tools |= conversation.needs_tools();
-        for modality in conversation.modalities() {
-            if !required.input_modalities.contains(&modality) {
-                required.input_modalities.push(modality);
+        let lists = [
+            (&mut required.input_modalities, more.input_modalities),
+            (&mut required.output_modalities, more.output_modalities),
+        ];
+        for (list, more) in lists {
+            for modality in more {
+                if !list.contains(&modality) {
+                    list.push(modality);
+                }
             }
         }
+        required.stream |= more.stream;
+        required.tools |= more.tools;
+        required.structured_output |= more.structured_output;
+        required.asynchronous |= more.asynchronous;
+        required.cancel |= more.cancel;
+    }
+
+    /// Every part counts for the choice of a model, not only those that stand in `input`.
+    fn go_on_with(&mut self, conversation: Conversation) {
+        let (tools, input_modalities) = (conversation.needs_tools(), conversation.modalities());
+        self.require(Requirements { tools, input_modalities, ..Requirements::default() });
         self.conversation = Some(conversation);
     }
 

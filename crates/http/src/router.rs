@@ -22,6 +22,7 @@ use crate::error::ApiError;
 use crate::guard::guarded;
 use crate::options::ServerOptions;
 use crate::routes;
+use crate::routes::dialects::Door;
 use crate::stats::counted;
 
 /// What a handler needs.
@@ -59,6 +60,7 @@ enum Handler {
     Events,
     Outcome,
     Cancel,
+    Door(Door),
     Health,
     Ready,
     Metrics,
@@ -73,7 +75,7 @@ const fn post(path: &'static str, handler: Handler) -> Route {
 }
 
 /// Every route of the model API.
-pub const ROUTES: [Route; 10] = [
+pub const ROUTES: [Route; 16] = [
     get("/healthz", Handler::Health),
     get("/readyz", Handler::Ready),
     get("/metrics", Handler::Metrics),
@@ -84,12 +86,19 @@ pub const ROUTES: [Route; 10] = [
     get("/v1/executions/{id}/events", Handler::Events),
     get("/v1/executions/{id}/result", Handler::Outcome),
     post("/v1/executions/{id}/cancel", Handler::Cancel),
+    post("/v1/chat/completions", Handler::Door(Door::ChatCompletions)),
+    post("/v1/responses", Handler::Door(Door::Responses)),
+    get("/v1/responses/{id}", Handler::Door(Door::Response)),
+    post("/v1/responses/{id}/cancel", Handler::Door(Door::CancelResponse)),
+    post("/v1/messages", Handler::Door(Door::Messages)),
+    get("/v1/models", Handler::Door(Door::Models)),
 ];
 
 /// `any` first: it keeps axum from adding an `Allow` header, and without the HEAD row a GET route answers HEAD.
 fn method_router(route: Route) -> MethodRouter<Api> {
     let only = any(route_not_found).head(route_not_found);
     match (route.method, route.handler) {
+        (Method::Get | Method::Post, Handler::Door(door)) => door.on(only),
         (Method::Get, Handler::Health) => only.get(routes::operation::health),
         (Method::Get, Handler::Ready) => only.get(routes::operation::ready),
         (Method::Get, Handler::Metrics) => only.get(routes::operation::metrics),

@@ -3,6 +3,7 @@
 //! A tool that is missing is a failure here, never a reason to skip.
 #![expect(clippy::unwrap_used, reason = "a test's own functions are tests as well")]
 
+mod clients;
 mod dialects;
 mod full_disk;
 mod local_model;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use sealog_events::{Event, EventBody, ExecutionId, Identity, Status, Timestamp};
+use sealog_events::{Event, EventBody, ExecutionId, Identity, Origin, Status, Timestamp};
 use sealog_execution::ExecutionRequest;
 use sealog_execution::lease::Lease;
 use tokio::sync::{oneshot, watch};
@@ -117,7 +117,7 @@ impl Drop for Joinable {
 
 /// An execution's whole life.
 async fn run(inner: Arc<Inner>, request: Arc<ExecutionRequest>, identity: Option<Identity>, reply: Reply) {
-    match start(&inner, identity).await {
+    match start(&inner, identity, request.origin.clone()).await {
         Ok(Started::Replay(submission)) => reply.send(Ok(submission)),
         Ok(Started::New(started)) => {
             let New { id, created_at, active, slot } = started;
@@ -149,7 +149,11 @@ struct New {
     slot: Lease,
 }
 
-async fn start(inner: &Arc<Inner>, identity: Option<Identity>) -> Result<Started, PublicError> {
+async fn start(
+    inner: &Arc<Inner>,
+    identity: Option<Identity>,
+    origin: Option<Origin>,
+) -> Result<Started, PublicError> {
     if let Some(identity) = identity
         && let Some(claim) = inner.store.find(identity).await?
         && let Some(known) = known(claim)?
@@ -169,7 +173,7 @@ async fn start(inner: &Arc<Inner>, identity: Option<Identity>) -> Result<Started
     let active = Active::enter(inner, id);
     let created_at = inner.now();
     let accepted = Event { sequence: 1, time: created_at, body: EventBody::Accepted };
-    let claim = inner.store.create(NewExecution { id, created_at, identity, accepted }).await?;
+    let claim = inner.store.create(NewExecution { id, created_at, identity, origin, accepted }).await?;
     match known(claim)? {
         Some(known) => Ok(Started::Replay(known)),
         None => Ok(Started::New(New { id, created_at, active, slot })),

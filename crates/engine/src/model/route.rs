@@ -21,7 +21,8 @@ pub(crate) fn candidates(request: &ExecutionRequest, manifests: &[ProviderManife
             .map(|model| Target { provider: provider.clone(), model: model.model.clone() })
             .collect::<Vec<_>>()
     };
-    ranked.iter().flat_map(capable).collect()
+    let named = |target: &Target| request.only.as_ref().is_none_or(|only| only == target);
+    ranked.iter().flat_map(capable).filter(named).collect()
 }
 
 /// Whether the manifest still declares what was decided on.

@@ -51,7 +51,7 @@ impl Subject {
     fn new_execution(&self, number: u8, identity: Option<Identity>) -> NewExecution {
         let now = self.now();
         let accepted = Event { sequence: 1, time: now, body: EventBody::Accepted };
-        NewExecution { id: id(number), created_at: now, identity, accepted }
+        NewExecution { id: id(number), created_at: now, identity, origin: None, accepted }
     }
 
     async fn create(&self, number: u8) {
@@ -153,6 +153,7 @@ macro_rules! event_store_contract {
             f14_01_order_is_enforced_and_nothing_follows_a_terminal
             unknown_executions_are_absent
             unstorable_events_are_refused
+            origins_are_kept_with_their_execution
             snapshots_are_the_fold_of_the_events
             watches_replay_and_follow_to_the_terminal
             watches_start_behind_their_cursor

@@ -11,6 +11,7 @@ mod finish;
 mod interrupted;
 mod live;
 mod open;
+mod origin;
 mod read;
 mod records;
 mod stats;
@@ -22,7 +23,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sealog_disk::Clock;
-use sealog_events::{Event, ExecutionId, Identity, Materializer, Snapshot, Status, Timestamp};
+use sealog_events::{Event, ExecutionId, Identity, Materializer, Origin, Snapshot, Status, Timestamp};
 use sealog_journal::{Admission, Health, Journal, JournalError, Unit};
 
 use self::error::failed;
@@ -188,11 +189,14 @@ impl Shared {
 
     async fn create(self: Arc<Self>, new: NewExecution) -> Result<Claim, StoreError> {
         let first = records::prepare(new.id, &new.accepted)?;
+        let origin = new.origin.as_ref().map(|origin| records::origin(new.id, new.created_at, origin));
+        let origin = origin.transpose()?;
         if let Some(claim) = self.decide(&new, &first).await? {
             return Ok(claim);
         }
         let created = records::created(new.id, new.created_at, new.identity);
-        let unit = Unit { records: vec![created, first.record.clone()] };
+        let records = [created].into_iter().chain(origin).chain([first.record.clone()]).collect();
+        let unit = Unit { records };
         match self.commit(unit, Admission::Create).await {
             Ok(()) => {
                 self.publish(new.id, first, None);
@@ -408,6 +412,10 @@ impl EventStore for JournalStore {
             let state = self.shared.readable()?;
             Ok(self.shared.visible(&state, id))
         })
+    }
+
+    fn origin(&self, id: ExecutionId) -> StoreFuture<'_, Option<Origin>> {
+        Box::pin(Arc::clone(&self.shared).origin(id))
     }
 
     fn snapshot(&self, id: ExecutionId) -> StoreFuture<'_, Option<Snapshot>> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
 use sealog_disk::Clock;
-use sealog_events::{Event, ExecutionId, Identity, Snapshot, Status, Timestamp, materialize};
+use sealog_events::{Event, ExecutionId, Identity, Origin, Snapshot, Status, Timestamp, materialize};
 use tokio::sync::watch;
 
 use super::ledger::Ledger;
@@ -41,6 +41,7 @@ struct State {
 
 #[derive(Debug)]
 struct Record {
+    origin: Option<Origin>,
     created_at: Timestamp,
     /// The event with sequence n stands at n - 1; never empty.
     events: Vec<Event>,
@@ -117,6 +118,7 @@ impl Shared {
         state.forget(&evicted, now);
         state.newest = state.newest.max(new.accepted.time);
         let mut record = Record {
+            origin: new.origin,
             created_at: new.created_at,
             events: Vec::new(),
             stored: Vec::new(),
@@ -196,6 +198,10 @@ impl EventStore for MemoryStore {
 
     fn brief(&self, id: ExecutionId) -> StoreFuture<'_, Option<Brief>> {
         Box::pin(async move { self.shared.read(id, |record| record.brief(id)) })
+    }
+
+    fn origin(&self, id: ExecutionId) -> StoreFuture<'_, Option<Origin>> {
+        Box::pin(async move { Ok(self.shared.read(id, |record| record.origin.clone())?.flatten()) })
     }
 
     fn snapshot(&self, id: ExecutionId) -> StoreFuture<'_, Option<Snapshot>> {

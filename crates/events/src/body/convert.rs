@@ -5,8 +5,9 @@
 use super::{BodyError, wire};
 use crate::limits::{self, Unproducible};
 use crate::{
-    Artifact, Created, ErrorFact, EventBody, Identity, JsonText, MaterializedResult, Outcome, Phase,
-    PortableCode, ProgressNumber, Quantity, Status, Target, Timestamp, UsageFact, UsageSource,
+    Artifact, Created, Dialect, ErrorFact, EventBody, Identity, JsonText, MaterializedResult, Origin,
+    Outcome, Phase, PortableCode, ProgressNumber, Quantity, Status, Target, Timestamp, UsageFact,
+    UsageSource,
 };
 
 impl<'a> From<&'a Target> for wire::Target<'a> {
@@ -128,6 +129,16 @@ impl<'a> From<&'a MaterializedResult> for wire::MaterializedResult<'a> {
             text: result.text.as_deref(),
         }
     }
+}
+
+pub(super) fn origin(origin: &wire::Origin<'_>) -> Result<Origin, BodyError> {
+    let origin = Origin {
+        dialect: Dialect::from_number(origin.dialect).ok_or(BodyError::UnknownNumber)?,
+        model: origin.model.to_owned(),
+        max_tokens: origin.max_tokens,
+        background: origin.background,
+    };
+    if origin.is_storable() { Ok(origin) } else { Err(BodyError::InvalidValue) }
 }
 
 pub(super) fn materialized_result(

@@ -21,6 +21,9 @@ fn kinds() -> impl Strategy<Value = u16> {
 fn again(kind: u16, bytes: &[u8]) -> Option<Vec<u8>> {
     match RecordKind::from_number(kind) {
         Some(RecordKind::Created) => decode_created(bytes).ok().map(|created| encode_created(&created)),
+        Some(RecordKind::Origin) => {
+            decode_origin(bytes).ok().map(|origin| encode_origin(&origin).expect("it was decoded"))
+        }
         Some(RecordKind::MaterializedResult) => {
             decode_result(bytes).ok().map(|result| encode_result(&result).expect("it was decoded"))
         }

@@ -19,6 +19,14 @@ pub(super) struct Identity {
 }
 
 #[derive(Encode, BorrowDecode)]
+pub(super) struct Origin<'a> {
+    pub dialect: u8,
+    pub model: &'a str,
+    pub max_tokens: Option<u64>,
+    pub background: bool,
+}
+
+#[derive(Encode, BorrowDecode)]
 pub(super) struct MaterializedResult<'a> {
     pub rule_version: u16,
     pub status: u8,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{JOURNAL_KIND_LAST, Outcome, Phase, PortableCode, RecordKind, Status, UsageSource};
+use super::{Dialect, JOURNAL_KIND_LAST, Outcome, Phase, PortableCode, RecordKind, Status, UsageSource};
 
 /// The numbers as first given out. A line here is never edited; a new member is a new line.
 #[test]
@@ -13,6 +13,7 @@ fn numbers_stay() {
         [
             (64, "created"),
             (65, "materialized_result"),
+            (67, "origin"),
             (80, "execution.accepted"),
             (81, "route.selected"),
             (82, "route.attempt_failed"),
@@ -41,6 +42,8 @@ fn numbers_stay() {
     ];
     check_numbers(PortableCode::from_number, PortableCode::as_str, &codes);
     check_numbers(Outcome::from_number, Outcome::as_str, &["unknown", "not_dispatched"]);
+    let dialects = ["openai_chat", "openai_responses", "anthropic_messages"];
+    check_numbers(Dialect::from_number, Dialect::as_str, &dialects);
     check_numbers(Phase::from_number, Phase::as_str, &["queued", "processing"]);
     check_numbers(UsageSource::from_number, UsageSource::as_str, &["provider", "runtime"]);
 }

@@ -60,6 +60,7 @@ fn request(json: &str) -> Result<ExecutionRequest, Refused> {
         extensions: members.optional("extensions", entries)?.unwrap_or_default(),
         conversation: None,
         only: None,
+        origin: None,
     };
     members.finish()?;
     if let Some(json) = request.extensions.remove(CONVERSATION) {

@@ -43,7 +43,7 @@ async fn whole_body(body: Body, api: &Api) -> Result<bytes::Bytes, ApiError> {
     })
 }
 
-fn declares_json(headers: &HeaderMap) -> bool {
+pub(super) fn declares_json(headers: &HeaderMap) -> bool {
     const JSON: &[u8] = b"application/json";
     headers
         .get(header::CONTENT_TYPE)
@@ -52,7 +52,7 @@ fn declares_json(headers: &HeaderMap) -> bool {
 }
 
 /// Two keys are none: which one counts would depend on who reads them. How long one may be the engine knows.
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
     match (std::str::from_utf8(value.as_bytes()), values.next()) {

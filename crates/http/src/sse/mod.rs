@@ -2,6 +2,8 @@
 
 mod body;
 mod frame;
+mod told;
 
 pub(crate) use body::EventStream;
 pub use frame::{CONTENT_TYPE, HEARTBEAT, sse_frame};
+pub(crate) use told::{Telling, ToldStream};

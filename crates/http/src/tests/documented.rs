@@ -48,6 +48,8 @@ static DOCUMENTED: LazyLock<Operations> = LazyLock::new(documented);
 pub(super) fn check(method: &str, path: &str, status: u16) {
     let template = match path.split('/').collect::<Vec<_>>().as_slice() {
         ["", "v1", "executions", id] if !id.is_empty() => "/v1/executions/{id}".to_owned(),
+        ["", "v1", "responses", id] if !id.is_empty() => "/v1/responses/{id}".to_owned(),
+        ["", "v1", "responses", id, below] if !id.is_empty() => format!("/v1/responses/{{id}}/{below}"),
         ["", "v1", "executions", id, below] if !id.is_empty() => format!("/v1/executions/{{id}}/{below}"),
         _ => path.to_owned(),
     };

@@ -14,7 +14,7 @@ use sealog_engine::store::{
     StoredEvent, Watch,
 };
 use sealog_engine::{Engine, EngineOptions};
-use sealog_events::{Event, ExecutionId, Snapshot};
+use sealog_events::{Event, ExecutionId, Origin, Snapshot};
 use sealog_execution::Registry;
 use sealog_providers_mock::MockProvider;
 use tokio::net::TcpStream;
@@ -71,6 +71,10 @@ impl EventStore for FaultyStore {
 
     fn brief(&self, id: ExecutionId) -> StoreFuture<'_, Option<Brief>> {
         self.checked(self.inner.brief(id))
+    }
+
+    fn origin(&self, id: ExecutionId) -> StoreFuture<'_, Option<Origin>> {
+        self.checked(self.inner.origin(id))
     }
 
     fn snapshot(&self, id: ExecutionId) -> StoreFuture<'_, Option<Snapshot>> {

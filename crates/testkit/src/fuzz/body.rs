@@ -24,6 +24,11 @@ pub(super) fn record_body(data: &[u8]) {
                 assert_eq!(body::encode_created(&created), bytes, "a body has one spelling");
             }
         }
+        RecordKind::Origin => {
+            if let Ok(origin) = within(memory, || body::decode_origin(bytes)) {
+                assert_eq!(body::encode_origin(&origin).as_deref(), Ok(bytes), "a body has one spelling");
+            }
+        }
         RecordKind::MaterializedResult => {
             if let Ok(result) = within(memory, || body::decode_result(bytes)) {
                 assert_eq!(body::encode_result(&result).as_deref(), Ok(bytes), "a body has one spelling");

@@ -178,6 +178,10 @@ impl Log {
         let kind = RecordKind::from_number(record.kind).ok_or("a record of an unknown kind")?;
         match kind {
             RecordKind::Created => self.create(id, record, context),
+            RecordKind::Origin => match body::decode_origin(&record.body) {
+                Ok(_) => self.open(id).map(drop),
+                Err(error) => Err(error.to_string()),
+            },
             RecordKind::MaterializedResult => {
                 let result = body::decode_result(&record.body).map_err(|e| e.to_string())?;
                 let execution = self.open(id)?;

@@ -36,6 +36,7 @@ const PLACES: &[(&str, Place)] = &[
     ("sealog-http", floor(50)),
     ("sealog-client", floor(50)),
     ("sealog-engine", floor(40)),
+    ("sealog-dialects", floor(40)),
     ("sealog-providers-mock", floor(40)),
     ("sealog-providers-openai-chat", floor(40)),
     ("sealog-providers-anthropic-messages", floor(40)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::stream;
 use sealog_disk::testing::{ManualClock, SeededEntropy};
-use sealog_events::{Event, EventBody, ExecutionId, Identity, PortableCode, Snapshot};
+use sealog_events::{Event, EventBody, ExecutionId, Identity, Origin, PortableCode, Snapshot};
 use sealog_execution::manifest::PROTOCOL_VERSION;
 use sealog_execution::{
     AbortSignal, ExecutionRequest, Failure, Modality, ModelCall, ModelManifest, ModelProvider, ProviderEvent,
@@ -279,6 +279,10 @@ impl EventStore for TestStore {
 
     fn brief(&self, id: ExecutionId) -> StoreFuture<'_, Option<Brief>> {
         self.inner.brief(id)
+    }
+
+    fn origin(&self, id: ExecutionId) -> StoreFuture<'_, Option<Origin>> {
+        self.inner.origin(id)
     }
 
     fn snapshot(&self, id: ExecutionId) -> StoreFuture<'_, Option<Snapshot>> {

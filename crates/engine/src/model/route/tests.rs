@@ -107,3 +107,20 @@ fn a_recheck_asks_for_the_same_model() {
     assert!(recheck(&request, "2", &manifest).is_err());
     assert!(recheck(&request, "3", &manifest).is_err());
 }
+
+#[test]
+fn one_target_alone_if_it_is_named_and_can_do_it() {
+    let manifests = [
+        provider("a", vec![model("1", |_| {}), model("2", |_| {})]),
+        provider("b", vec![model("2", |model| model.abilities.clear())]),
+    ];
+    let found = |provider: &str, model: &str| {
+        let only = Target { provider: provider.to_owned(), model: model.to_owned() };
+        let mut request = request("");
+        request.only = Some(only.clone());
+        let found = candidates(&request, &manifests);
+        assert!(found.iter().all(|target| *target == only));
+        found.len()
+    };
+    assert_eq!((found("a", "2"), found("a", "3"), found("b", "2")), (1, 0, 0));
+}

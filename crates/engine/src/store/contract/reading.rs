@@ -1,9 +1,27 @@
 //! Snapshots, watches, lists, and the store's end.
 
-use sealog_events::{json, materialize};
+use sealog_events::{Dialect, Origin, json, materialize};
 
 use super::*;
 use crate::store::ListPosition;
+
+pub async fn origins_are_kept_with_their_execution(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits::default());
+    let origin = Origin {
+        dialect: Dialect::OpenAiResponses,
+        model: "m".to_owned(),
+        max_tokens: Some(9),
+        background: true,
+    };
+    let new = NewExecution { origin: Some(origin.clone()), ..subject.new_execution(1, None) };
+    assert_eq!(subject.store.create(new).await, Ok(Claim::New));
+    subject.create(2).await;
+    assert_eq!(subject.store.origin(id(1)).await, Ok(Some(origin.clone())));
+    assert_eq!(subject.store.origin(id(2)).await, Ok(None));
+    assert_eq!(subject.store.origin(id(3)).await, Ok(None));
+    assert_eq!(subject.append(1, 2, failed("m")).await, Ok(()));
+    assert_eq!(subject.store.origin(id(1)).await, Ok(Some(origin)));
+}
 
 pub async fn snapshots_are_the_fold_of_the_events(make: &impl Fn(StoreLimits) -> Subject) {
     let subject = make(StoreLimits::default());

@@ -10,9 +10,9 @@ use crate::StoreError;
 use crate::store::{Brief, Watch};
 
 /// Keeps an execution as long as it lives.
-struct Pin {
-    shared: Arc<Shared>,
-    id: ExecutionId,
+pub(super) struct Pin {
+    pub shared: Arc<Shared>,
+    pub id: ExecutionId,
 }
 
 impl Drop for Pin {

@@ -6,7 +6,8 @@
 use sealog_events::body::{self, BodyError};
 use sealog_events::limits::RESULT_BYTES_MAX;
 use sealog_events::{
-    Created, Event, ExecutionId, Identity, MaterializedResult, RecordKind, Snapshot, Timestamp, limits,
+    Created, Event, ExecutionId, Identity, MaterializedResult, Origin, RecordKind, Snapshot, Timestamp,
+    limits,
 };
 use sealog_journal::{Class, NewRecord, Record, StreamId, Unit};
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET};
@@ -64,6 +65,26 @@ pub(crate) fn created(id: ExecutionId, created_at: Timestamp, identity: Option<I
         logical_size: EXECUTION_BYTES,
         body: body::encode_created(&Created { created_at, identity }),
     }
+}
+
+/// The record that says in which dialect an execution was asked for.
+///
+/// # Errors
+/// The origin cannot be stored.
+pub(crate) fn origin(
+    id: ExecutionId,
+    created_at: Timestamp,
+    origin: &Origin,
+) -> Result<NewRecord, StoreError> {
+    Ok(NewRecord {
+        kind: RecordKind::Origin.number(),
+        stream: Some(stream(id)),
+        class: Class::NONE,
+        event_number: 0,
+        time_ms: created_at.0,
+        logical_size: 0,
+        body: body::encode_origin(origin).map_err(unstorable)?,
+    })
 }
 
 /// How much of a result's text stands beside the terminal event.

@@ -4,6 +4,7 @@ mod compaction;
 mod crash;
 mod engine;
 mod model;
+mod origin;
 mod reopen;
 mod restored;
 mod retention;

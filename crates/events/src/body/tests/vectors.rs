@@ -1,12 +1,13 @@
 //! The checked-in bodies of `spec/vectors/events/v1`: written once, never edited, read by every later version.
 
 use super::*;
-use crate::Event;
 use crate::json::event_json;
+use crate::{Dialect, Event, Origin};
 
 enum Value {
     Event(EventBody),
     Created(Created),
+    Origin(Origin),
     Result(MaterializedResult),
 }
 
@@ -21,6 +22,7 @@ const fn files(kind: RecordKind) -> (&'static str, &'static str) {
     match kind {
         RecordKind::Created => (text!("64-created.hex"), ""),
         RecordKind::MaterializedResult => (text!("65-materialized_result.hex"), ""),
+        RecordKind::Origin => (text!("67-origin.hex"), ""),
         RecordKind::Accepted => (text!("80-execution.accepted.hex"), text!("80-execution.accepted.jsonl")),
         RecordKind::RouteSelected => (text!("81-route.selected.hex"), text!("81-route.selected.jsonl")),
         RecordKind::RouteAttemptFailed => {
@@ -47,6 +49,7 @@ fn values(kind: RecordKind) -> Vec<Value> {
     match kind {
         RecordKind::Created => created(),
         RecordKind::MaterializedResult => results(),
+        RecordKind::Origin => origins(),
         RecordKind::Accepted => events(vec![EventBody::Accepted]),
         RecordKind::RouteSelected => events(vec![
             EventBody::RouteSelected { target: target(), attempt: 1 },
@@ -89,6 +92,17 @@ fn created() -> Vec<Value> {
     vec![
         Value::Created(Created { created_at, identity: None }),
         Value::Created(Created { created_at, identity: Some(identity) }),
+    ]
+}
+
+fn origins() -> Vec<Value> {
+    let origin = |dialect, model: &str, max_tokens, background| {
+        Value::Origin(Origin { dialect, model: model.to_owned(), max_tokens, background })
+    };
+    vec![
+        origin(Dialect::OpenAiChat, "provider-mock/model-alpha", None, false),
+        origin(Dialect::OpenAiResponses, "model-alpha", Some(300), true),
+        origin(Dialect::AnthropicMessages, "text-generation", Some(1), false),
     ]
 }
 
@@ -229,6 +243,10 @@ fn every_kind_reads_and_writes_its_vectors() {
                 Value::Created(created) => {
                     assert_eq!(encode_created(&created), bytes);
                     assert_eq!(decode_created(&bytes), Ok(created));
+                }
+                Value::Origin(origin) => {
+                    assert_eq!(encode_origin(&origin).as_ref(), Ok(&bytes));
+                    assert_eq!(decode_origin(&bytes), Ok(origin));
                 }
                 Value::Result(result) => {
                     assert_eq!(encode_result(&result).as_ref(), Ok(&bytes));

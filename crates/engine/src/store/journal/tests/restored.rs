@@ -77,10 +77,22 @@ async fn jb_9_a_fenced_store_creates_nothing_by_any_door() {
     let (store, _) = host.open(LIMITS);
     let accepted = Event { sequence: 1, time: host.now(), body: EventBody::Accepted };
     for identity in [None, Some(identity(9))] {
-        let new = NewExecution { id: id(9), created_at: host.now(), identity, accepted: accepted.clone() };
+        let new = NewExecution {
+            id: id(9),
+            created_at: host.now(),
+            identity,
+            origin: None,
+            accepted: accepted.clone(),
+        };
         assert_eq!(store.create(new).await, Err(StoreError::Fenced));
     }
-    let known = NewExecution { id: id(9), created_at: host.now(), identity: Some(identity(1)), accepted };
+    let known = NewExecution {
+        id: id(9),
+        created_at: host.now(),
+        identity: Some(identity(1)),
+        origin: None,
+        accepted,
+    };
     assert!(matches!(store.create(known).await, Ok(Claim::Replay(brief)) if brief.id == id(1)));
     store.close().await.unwrap();
 }

@@ -92,6 +92,7 @@ async fn r42_a_key_that_was_given_again_stays_with_the_younger_one() {
         id: id(2),
         created_at: host.now(),
         identity: Some(identity(1)),
+        origin: None,
         accepted,
     };
     assert_eq!(store.create(again).await, Ok(Claim::New));

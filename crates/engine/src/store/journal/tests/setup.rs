@@ -128,7 +128,13 @@ pub fn completed() -> EventBody {
 
 pub async fn create(store: &JournalStore, now: Timestamp, number: u8) -> Result<(), StoreError> {
     let accepted = Event { sequence: 1, time: now, body: EventBody::Accepted };
-    let new = NewExecution { id: id(number), created_at: now, identity: Some(identity(number)), accepted };
+    let new = NewExecution {
+        id: id(number),
+        created_at: now,
+        identity: Some(identity(number)),
+        origin: None,
+        accepted,
+    };
     assert_eq!(store.create(new).await?, Claim::New);
     Ok(())
 }

@@ -118,7 +118,13 @@ fn the_imported_store_answers_as_the_old_one() {
     let again = drive(&journal, async {
         let accepted = sealog_events::Event { sequence: 1, time: other.now(), body: EventBody::Accepted };
         let identity = Some(super::setup::identity(1));
-        let new = crate::store::NewExecution { id: id(7), created_at: other.now(), identity, accepted };
+        let new = crate::store::NewExecution {
+            id: id(7),
+            created_at: other.now(),
+            identity,
+            origin: None,
+            accepted,
+        };
         crate::EventStore::create(&store, new).await
     });
     assert_ne!(again.unwrap(), crate::store::Claim::New);
@@ -183,9 +189,10 @@ fn the_order_of_an_export_is_checked() {
     let lines: Vec<Line> = middle(&bytes).iter().map(|line| Line::parse(line.as_bytes()).unwrap()).collect();
     let header = Line::parse(bytes.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
     let of = |number: u8, line: &Line| match line {
-        Line::Execution { id: of, .. } | Line::Event { id: of, .. } | Line::Result { id: of, .. } => {
-            *of == id(number)
-        }
+        Line::Execution { id: of, .. }
+        | Line::Origin { id: of, .. }
+        | Line::Event { id: of, .. }
+        | Line::Result { id: of, .. } => *of == id(number),
         Line::Header { .. }
         | Line::Forget { .. }
         | Line::Missing { .. }
@@ -325,7 +332,14 @@ fn lines_have_the_members_of_the_schema() {
         serde_json::from_str(include_str!("../../../../../../spec/schema/export.json")).unwrap();
     let (bytes, _) = exported(&written(), None);
     let digest = [7; 32];
+    let origin = sealog_events::Origin {
+        dialect: sealog_events::Dialect::OpenAiChat,
+        model: "m".to_owned(),
+        max_tokens: Some(1),
+        background: false,
+    };
     let rare = [
+        Line::Origin { id: id(1), origin },
         Line::Forget { time_ms: 1, ids: vec![id(1)] },
         Line::Missing { id: id(1), first: 0, last: 3 },
         Line::Gap { segment: 1, offset: 2, first_sequence: 3, last_sequence: None },

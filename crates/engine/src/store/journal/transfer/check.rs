@@ -100,6 +100,15 @@ struct Progress {
     fold: Option<Box<Materializer>>,
     whole: bool,
     result: Option<MaterializedResult>,
+    /// Where it came from was told.
+    origin: bool,
+}
+
+impl Progress {
+    fn new(next: u64, fold: Option<Box<Materializer>>) -> Progress {
+        let whole = fold.is_some();
+        Progress { next, ended: false, fold, whole, result: None, origin: false }
+    }
 }
 
 type Step = Result<(), &'static str>;
@@ -120,7 +129,13 @@ impl Checker {
             Line::Execution { id, created } => {
                 let fold = Some(Box::new(Materializer::new(id, created.created_at)));
                 self.created += 1;
-                return self.begin(id, Progress { next: 1, ended: false, fold, whole: true, result: None });
+                return self.begin(id, Progress::new(1, fold));
+            }
+            Line::Origin { id, .. } => {
+                let execution = self.executions.get_mut(&id).ok_or(UNKNOWN)?;
+                if execution.next != 1 || std::mem::replace(&mut execution.origin, true) {
+                    return Err("an origin stands once and before the events of its execution");
+                }
             }
             Line::Event { id, event } => {
                 self.events += 1;
@@ -139,9 +154,7 @@ impl Checker {
                 }
             }
             Line::Missing { id, first: 0, last } => {
-                let next = last + 1;
-                return self
-                    .begin(id, Progress { next, ended: false, fold: None, whole: false, result: None });
+                return self.begin(id, Progress::new(last + 1, None));
             }
             Line::Missing { id, first, last } => {
                 let execution = self.executions.get_mut(&id).ok_or(UNKNOWN)?;

@@ -185,6 +185,7 @@ impl<'a> State<'a> {
                 self.executions += 1;
                 Line::Execution { id, created }
             }
+            RecordKind::Origin => Line::Origin { id, origin: body::decode_origin(&record.body).ok()? },
             RecordKind::MaterializedResult => {
                 let result = body::decode_result(&record.body).ok()?;
                 self.up_to(id, 0);

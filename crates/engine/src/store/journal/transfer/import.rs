@@ -72,7 +72,8 @@ fn write_all(
     checked: &Checked,
     wait: Wait<'_>,
 ) -> Result<Imported, ImportError> {
-    let mut writer = Writer { journal, wait, checked, tickets: VecDeque::new(), held: None, done: ZERO };
+    let mut writer =
+        Writer { journal, wait, checked, tickets: VecDeque::new(), held: Vec::new(), done: ZERO };
     let mut lines = Lines::new(input);
     let mut ended = false;
     while let Some((line, digest)) = lines.next_line()? {
@@ -100,8 +101,8 @@ struct Writer<'a> {
     wait: Wait<'a>,
     checked: &'a Checked,
     tickets: VecDeque<Ticket>,
-    /// A creation or a result: it is one unit with the event behind it.
-    held: Option<NewRecord>,
+    /// A creation with its origin, or a result: it is one unit with the event behind it.
+    held: Vec<NewRecord>,
     done: Imported,
 }
 
@@ -111,11 +112,16 @@ impl Writer<'_> {
             Line::Execution { id, created } if self.wanted(id) => {
                 self.flush()?;
                 self.done.executions += 1;
-                self.held = Some(records::created(id, created.created_at, created.identity));
+                self.held = vec![records::created(id, created.created_at, created.identity)];
+            }
+            Line::Origin { id, origin } if self.wanted(id) => {
+                let created = self.held.last().filter(|held| held.stream == Some(records::stream(id)));
+                let time = created.map(|created| Timestamp(created.time_ms)).ok_or(ImportError::Changed)?;
+                self.held.push(records::origin(id, time, &origin).map_err(|_| ImportError::Changed)?);
             }
             Line::Result { id, time_ms, result } if self.wanted(id) => {
                 self.flush()?;
-                self.held = Some(NewRecord {
+                self.held = vec![NewRecord {
                     kind: RecordKind::MaterializedResult.number(),
                     stream: Some(records::stream(id)),
                     class: Class::NONE,
@@ -123,15 +129,15 @@ impl Writer<'_> {
                     time_ms,
                     logical_size: 0,
                     body: body::encode_result(&result).map_err(|_| ImportError::Changed)?,
-                });
+                }];
             }
             Line::Event { id, event } if self.wanted(id) => {
                 let record = records::prepare(id, &event).map_err(|_| ImportError::Changed)?.record;
                 self.done.events += 1;
-                if self.held.as_ref().is_some_and(|held| held.stream != record.stream) {
+                if self.held.first().is_some_and(|held| held.stream != record.stream) {
                     self.flush()?;
                 }
-                let records = self.held.take().into_iter().chain([record]).collect();
+                let records = std::mem::take(&mut self.held).into_iter().chain([record]).collect();
                 self.submit(Unit { records })?;
             }
             Line::Forget { time_ms, ids } => {
@@ -144,6 +150,7 @@ impl Writer<'_> {
                 }
             }
             Line::Execution { .. }
+            | Line::Origin { .. }
             | Line::Result { .. }
             | Line::Event { .. }
             | Line::Header { .. }
@@ -159,10 +166,8 @@ impl Writer<'_> {
     }
 
     fn flush(&mut self) -> Result<(), ImportError> {
-        match self.held.take() {
-            Some(record) => self.submit(Unit::one(record)),
-            None => Ok(()),
-        }
+        let records = std::mem::take(&mut self.held);
+        if records.is_empty() { Ok(()) } else { self.submit(Unit { records }) }
     }
 
     fn submit(&mut self, mut unit: Unit) -> Result<(), ImportError> {

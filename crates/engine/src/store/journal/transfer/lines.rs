@@ -5,11 +5,14 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use sealog_events::json::event_json;
-use sealog_events::{Created, Event, ExecutionId, Identity, MaterializedResult, Timestamp, body, limits};
+use sealog_events::{
+    Created, Dialect, Event, ExecutionId, Identity, MaterializedResult, Origin, Timestamp, body, limits,
+};
 use sealog_journal_format::journal_records::Forget;
 use sealog_journal_format::limits::SEQUENCE_MAX;
 use sealog_seal::sha256;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Longest line without its end, in bytes: an event's JSON text, its body as hexadecimal digits, and the names.
@@ -46,6 +49,11 @@ pub enum Line {
     Execution {
         id: ExecutionId,
         created: Created,
+    },
+    /// Directly behind the execution's own line.
+    Origin {
+        id: ExecutionId,
+        origin: Origin,
     },
     Event {
         id: ExecutionId,
@@ -111,6 +119,14 @@ impl Line {
                     "{{\"execution\":{{\"execution_id\":\"{id}\",\"created_ms\":{},\"created_at\":\"{created_at}\",\
                      \"identity\":{identity}}}}}",
                     created_at.0
+                )
+            }
+            Line::Origin { id, origin: Origin { dialect, model, max_tokens, background } } => {
+                let model = Value::from(model.as_str());
+                let tokens = max_tokens.map_or("null".to_owned(), |tokens| tokens.to_string());
+                format!(
+                    "{{\"origin\":{{\"execution_id\":\"{id}\",\"dialect\":\"{dialect}\",\"model\":{model},\
+                     \"max_tokens\":{tokens},\"background\":{background}}}}}"
                 )
             }
             Line::Event { id, event } => format!(
@@ -189,6 +205,8 @@ enum Wire<'a> {
     #[serde(borrow)]
     Execution(ExecutionWire<'a>),
     #[serde(borrow)]
+    Origin(OriginWire<'a>),
+    #[serde(borrow)]
     Event(EventWire<'a>),
     #[serde(borrow)]
     Result(ResultWire<'a>),
@@ -232,6 +250,17 @@ struct IdentityWire<'a> {
     #[serde(borrow)]
     key_sha256: Text<'a>,
     request_sha256: Text<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OriginWire<'a> {
+    #[serde(borrow)]
+    execution_id: Text<'a>,
+    dialect: Text<'a>,
+    model: Text<'a>,
+    max_tokens: Option<u64>,
+    background: bool,
 }
 
 #[derive(Deserialize)]
@@ -322,6 +351,14 @@ impl Wire<'_> {
                 let created_at = Timestamp(time(created_ms)?);
                 let created = Created { created_at, identity: identity.transpose()? };
                 Line::Execution { id: id(&execution_id)?, created }
+            }
+            Wire::Origin(OriginWire { execution_id, dialect, model, max_tokens, background }) => {
+                let dialect = Dialect::from_name(&dialect).ok_or(LineError::Malformed)?;
+                let origin = Origin { dialect, model: model.into_owned(), max_tokens, background };
+                if !origin.is_storable() {
+                    return Err(LineError::Body);
+                }
+                Line::Origin { id: id(&execution_id)?, origin }
             }
             Wire::Event(EventWire { execution_id, sequence, time_ms, kind, body, .. }) => {
                 if sequence == 0 || sequence > SEQUENCE_MAX {
