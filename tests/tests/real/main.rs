@@ -9,6 +9,7 @@ mod full_disk;
 mod local_model;
 mod main_job;
 mod panic_text;
+mod story;
 mod strace;
 mod system_calls;
 mod tools;
