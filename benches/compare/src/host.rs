@@ -25,8 +25,17 @@ pub fn size_bytes(folder: &Path) -> Result<u64> {
 
 /// Bytes of this process in memory now.
 pub fn resident_bytes() -> Result<u64> {
+    status("VmRSS:")
+}
+
+/// The most it ever was.
+pub fn peak_bytes() -> Result<u64> {
+    status("VmHWM:")
+}
+
+fn status(name: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
     let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
     Ok(kib * 1024)
 }

@@ -17,6 +17,8 @@ use crate::peers::sqlite::Sqlite;
 
 /// Readers that are under way at once.
 const INTERLEAVED: usize = 256;
+/// From so many events on a journal is filled until its ended segments have summaries.
+const SUMMARISED_FROM: u64 = 1_000_000;
 /// Events a transaction, where nobody waits for one.
 const BULK: usize = 10_000;
 
@@ -32,9 +34,10 @@ fn config(folder: &Path) -> Result<Config> {
 /// Fills an empty folder with `events` and tells so; then it waits for its end by SIGKILL.
 pub fn fill(system: &str, folder: &Path, events: u64, producers: u64) -> Result<()> {
     std::fs::create_dir_all(folder)?;
-    let written_bytes = match system {
+    // Open until the end: it is a running node that is killed.
+    let (written_bytes, _journal) = match system {
         "sealog" => fill_sealog(folder, events, producers)?,
-        "sqlite" => fill_sqlite(folder, events, producers)?,
+        "sqlite" => (fill_sqlite(folder, events, producers)?, None),
         _ => bail!("no system is called {system} here"),
     };
     println!("filled {written_bytes}");
@@ -45,7 +48,7 @@ pub fn fill(system: &str, folder: &Path, events: u64, producers: u64) -> Result<
 }
 
 /// One event of each producer in a group, as if each waited for its acknowledgement.
-fn fill_sealog(folder: &Path, events: u64, count: u64) -> Result<u64> {
+fn fill_sealog(folder: &Path, events: u64, count: u64) -> Result<(u64, Option<Journal>)> {
     let config = config(folder)?;
     sealed::create(&config)?;
     let (journal, _) = Journal::open(&config, &mut Ignore)?;
@@ -63,7 +66,29 @@ fn fill_sealog(folder: &Path, events: u64, count: u64) -> Result<u64> {
         }
         tickets.into_iter().try_for_each(|ticket| ticket.wait())?;
     }
-    Ok(journal.counters().bytes)
+    if events > SUMMARISED_FROM {
+        await_summaries(&folder.join("journal/segments"))?;
+    }
+    Ok((journal.counters().bytes, Some(journal)))
+}
+
+/// Waits until every ended segment has a summary. Beside a filler that never pauses they come a few segments later.
+fn await_summaries(segments: &Path) -> Result<()> {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(120) {
+        let (mut all, mut summaries) = (0, 0);
+        for entry in std::fs::read_dir(segments)? {
+            let name = entry?.file_name();
+            let name = name.to_string_lossy();
+            all += usize::from(name.ends_with(".seg"));
+            summaries += usize::from(name.ends_with(".idx"));
+        }
+        if summaries + 1 >= all {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    bail!("the summaries did not come")
 }
 
 fn fill_sqlite(folder: &Path, events: u64, count: u64) -> Result<u64> {
@@ -88,7 +113,9 @@ pub fn reopen(system: &str, folder: &Path) -> Result<()> {
     let events = match system {
         "sealog" => {
             let (journal, report) = Journal::open(&config(folder)?, &mut Ignore)?;
-            println!("ready {} {} {}", host::resident_bytes()?, report.last_sequence, journal.streams());
+            let (resident, peak) = (host::resident_bytes()?, host::peak_bytes()?);
+            let streams = journal.streams();
+            println!("ready {resident} {} {streams} {peak} {}", report.last_sequence, report.unchecked.len());
             std::io::stdout().flush()?;
             // As a node that is killed: closing is not what is measured.
             std::process::exit(0);
@@ -96,7 +123,7 @@ pub fn reopen(system: &str, folder: &Path) -> Result<()> {
         "sqlite" => Sqlite::open(folder)?.scan()?.0,
         _ => bail!("no system is called {system} here"),
     };
-    println!("ready {} {events} 0", host::resident_bytes()?);
+    println!("ready {} {events} 0 {} 0", host::resident_bytes()?, host::peak_bytes()?);
     Ok(())
 }
 

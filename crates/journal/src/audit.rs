@@ -88,8 +88,8 @@ pub(crate) fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> 
     let head = if live { settle(config, &store)? } else { head::read(&*store.disk, &store.keyring)? };
     // On a stopped journal the device is asked, as a start would: after a failed sync the cache may show frames that
     // were never written (JR-4).
-    let options = ScanOptions { uncached_last: !live, live, threads: 0 };
-    let scan = scan::scan(&store, &head, options, None, &mut sink)?;
+    let options = ScanOptions { uncached_last: !live, live, threads: config.tuning.check_threads };
+    let scan = scan::scan(&store, &head, options, &mut sink)?;
     Ok((facts(&store, &head, scan, live), sink))
 }
 
@@ -101,7 +101,7 @@ fn settle(config: &Config, store: &Store) -> Result<HeadState> {
     let options = ScanOptions { uncached_last: false, live: true, threads: 0 };
     let start = config.clock.monotonic();
     let head = head::read(&*store.disk, &store.keyring)?;
-    let seen = scan::scan(store, &head, options, None, &mut Nothing)?;
+    let seen = scan::scan(store, &head, options, &mut Nothing)?;
     let wanted = (seen.end.segment, seen.standing_frames);
     loop {
         let head = head::read(&*store.disk, &store.keyring)?;

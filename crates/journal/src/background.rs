@@ -110,9 +110,16 @@ pub(crate) struct Pace<'a> {
     strain: &'a mut Strain,
     /// `false` in a simulation, whose clock does not move by itself.
     waits: bool,
+    /// Only the rate holds it back.
+    urgent: bool,
 }
 
 impl Pace<'_> {
+    /// Whether this step goes on while commits are slow, too.
+    pub fn urgent(&mut self, urgent: bool) {
+        self.urgent = urgent;
+    }
+
     /// Call after so many bytes were read or written.
     ///
     /// # Errors
@@ -123,7 +130,8 @@ impl Pace<'_> {
             let wait = self.bucket.spend(shared.clock.monotonic(), bytes);
             pause(shared, wait);
             let from = shared.clock.monotonic();
-            while self.strain.look(shared.clock.monotonic(), shared.counting.sync_us.view())
+            while !self.urgent
+                && self.strain.look(shared.clock.monotonic(), shared.counting.sync_us.view())
                 && shared.clock.monotonic().saturating_sub(from) < STRAINED_MAX
                 && !is_over(shared)
             {
@@ -138,7 +146,7 @@ impl Pace<'_> {
 pub(crate) fn at_full_speed<R>(shared: &Shared, work: impl FnOnce(&mut Pace<'_>) -> R) -> R {
     let mut bucket = Bucket { bytes_per_second: u64::MAX, paid: Duration::ZERO };
     let mut strain = Strain::new();
-    work(&mut Pace { shared, bucket: &mut bucket, strain: &mut strain, waits: false })
+    work(&mut Pace { shared, bucket: &mut bucket, strain: &mut strain, waits: false, urgent: false })
 }
 
 fn is_over(shared: &Shared) -> bool {
@@ -193,7 +201,8 @@ impl Background {
             if kind.failures > 0 && now < kind.rests_until {
                 continue;
             }
-            let mut pace = Pace { shared, bucket: &mut self.bucket, strain: &mut self.strain, waits };
+            let (bucket, strain) = (&mut self.bucket, &mut self.strain);
+            let mut pace = Pace { shared, bucket, strain, waits, urgent: false };
             match kind.work.step(shared, &mut pace) {
                 Ok(Step::Idle) => kind.failures = 0,
                 Ok(Step::Done) => {

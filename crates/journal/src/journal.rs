@@ -14,7 +14,7 @@ use crate::background::{Background, Work};
 use crate::cache::FrameCache;
 use crate::compact::Compaction;
 use crate::completion::{Completion, Dispatcher, Ticket};
-use crate::config::{Config, Tuning};
+use crate::config::Config;
 use crate::counters::{Counters, Counting};
 use crate::error::{JournalError, Place, Result};
 use crate::head::{self, HeadState, HeadWriter, head_name};
@@ -25,7 +25,7 @@ use crate::record::{Record, Replay, StreamId, Unit};
 use crate::recovery::apply::{self, Keeping, Repairs};
 use crate::recovery::findings::{FrameView, Scan, SegmentFacts, Sink, TornTail, Unchecked};
 use crate::recovery::scan::{self, ScanOptions};
-use crate::recovery::sweep::{Judged, Sweep};
+use crate::recovery::sweep::Sweep;
 use crate::scrub::Scrub;
 use crate::shared::{self, Catalog, Durable, Head, Health, Mark, Shared, Status};
 use crate::store::{Store, store_name};
@@ -114,16 +114,26 @@ impl Journal {
         let store = Store::open(config)?;
         lock::note(&*config.disk, &*config.clock);
         let head = head::read(&*store.disk, &store.keyring)?;
-        let mut judged = Judged::new();
-        let digests = replay.takes_digests();
-        let digest_version = config.codec.digest_version();
-        let bytes_max = config.tuning.boot_check_bytes;
-        let mut sweep = digests.then_some(Sweep::Judge { judged: &mut judged, digest_version, bytes_max });
-        let device_read = judge_from_device(&store, &head, &config.tuning, sweep.as_mut())?;
-        let mut build = Build { catalog: Catalog::new(nothing_durable()), replay, newest_ms: 0 };
-        let options = ScanOptions { uncached_last: true, live: false, threads: config.tuning.check_threads };
-        let mut sweep = digests.then_some(Sweep::Take { judged: &judged, digest_version });
-        let scan = scan::scan(&store, &head, options, sweep.as_mut(), &mut build)?;
+        let (digest_version, bytes_max) = (config.codec.digest_version(), config.tuning.boot_check_bytes);
+        let sweep = replay.takes_digests().then_some(Sweep { digest_version, bytes_max });
+        let mut build = Build::new(replay);
+        let mut device_read = false;
+        let threads = config.tuning.check_threads;
+        let scan = scan::scan_at_start(&store, &head, threads, sweep, &mut build, &mut |judged| {
+            refuse_problems(judged, &head)?;
+            device_read = make_durable(&store, judged)?;
+            Ok(())
+        })?;
+        let scan = match scan {
+            Some(scan) => scan,
+            None => {
+                // The cache showed what the device never got: what was taken from it is not so.
+                build.replay.start_over();
+                build = Build::new(build.replay);
+                let options = ScanOptions { uncached_last: true, live: false, threads };
+                scan::scan(&store, &head, options, &mut build)?
+            }
+        };
         refuse_problems(&scan, &head)?;
         let mut catalog = build.catalog;
         let keep_ms = u64::try_from(config.tuning.quarantine_keep.as_millis()).unwrap_or(u64::MAX);
@@ -328,19 +338,9 @@ impl Drop for Inner {
     }
 }
 
-/// F2: what an earlier writer left in the page cache after a failed sync must not be taken for durable. The first
-/// scan only judges; a sync error stops the start; the second scan (by the caller) reads the device.
-fn judge_from_device(
-    store: &Store,
-    head: &HeadState,
-    tuning: &Tuning,
-    sweep: Option<&mut Sweep<'_>>,
-) -> Result<bool> {
-    struct Nothing;
-    impl Sink for Nothing {}
-    let options = ScanOptions { uncached_last: false, live: false, threads: tuning.check_threads };
-    let scan = scan::scan(store, head, options, sweep, &mut Nothing)?;
-    refuse_problems(&scan, head)?;
+/// F2: what an earlier writer left in the page cache after a failed sync must not be taken for durable. A sync error
+/// stops the start; what the scan reads behind this comes from the device. `false`: it will come from the cache.
+fn make_durable(store: &Store, scan: &Scan) -> Result<bool> {
     // Names that a killed process made may be visible and not durable; from here on they are relied upon.
     for folder in [Folder::Root, Folder::Segments] {
         match store.disk.sync_folder(folder) {
@@ -382,6 +382,12 @@ struct Build<'a> {
     catalog: Catalog,
     replay: &'a mut dyn Replay,
     newest_ms: u64,
+}
+
+impl<'a> Build<'a> {
+    fn new(replay: &'a mut dyn Replay) -> Build<'a> {
+        Build { catalog: Catalog::new(nothing_durable()), replay, newest_ms: 0 }
+    }
 }
 
 impl Sink for Build<'_> {
@@ -460,7 +466,11 @@ fn assemble(
         roll_wanted: AtomicBool::new(false),
         tuning,
     });
-    let summarised = scan.unchecked.iter().map(|unchecked| unchecked.segment).collect();
+    let generation = |number: u64| {
+        let segment = scan.opened.iter().find(|segment| segment.number == number);
+        segment.map_or(0, |segment| segment.header.generation)
+    };
+    let summarised = scan.unchecked.iter().map(|one| (one.segment, generation(one.segment))).collect();
     let summarise = Summarise::new(Arc::clone(&config.codec), summarised);
     let rate = shared.tuning.background_bytes_per_second;
     let unchecked = scan.unchecked.iter().map(|unchecked| unchecked.bytes).sum();

@@ -30,6 +30,7 @@ mod repair;
 mod scrub;
 mod segment;
 mod shared;
+mod slots;
 mod store;
 mod summary;
 mod window;
@@ -57,6 +58,7 @@ pub use rekey::{
 };
 pub use repair::{Loss, Repaired, repair, salvage_view};
 pub use shared::Health;
+pub use slots::{Slab, SlotTable};
 pub use store::KeyringCopy;
 pub use writer::core::Turn;
 pub use writer::queue::Admission;

@@ -1,5 +1,7 @@
 //! Records as the journal's users see them: an envelope the journal understands and a body it does not.
 
+use sealog_journal_format::record::RecordRef;
+
 pub use sealog_journal_format::record::Class;
 
 /// The sixteen bytes that name a stream: an execution's id.
@@ -51,12 +53,51 @@ pub struct Record {
     pub epoch: u64,
 }
 
+impl Record {
+    /// Memory for records that are read one after the other.
+    pub(crate) fn blank() -> Record {
+        Record {
+            sequence: 0,
+            kind: 0,
+            stream: None,
+            class: Class::NONE,
+            event_number: 0,
+            time_ms: 0,
+            logical_size: 0,
+            body: Vec::new(),
+            epoch: 0,
+        }
+    }
+
+    /// Becomes this record; the memory of the body is used again.
+    pub(crate) fn take(&mut self, read: &RecordRef<'_>, sequence: u64, epoch: u64) {
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        body.extend_from_slice(read.body);
+        *self = Record {
+            sequence,
+            kind: read.kind,
+            stream: read.stream.map(StreamId),
+            class: read.class,
+            event_number: read.event_number,
+            time_ms: read.time_ms,
+            logical_size: read.logical_size,
+            body,
+            epoch,
+        };
+    }
+}
+
 /// Takes every record of a journal in sequence order at a start.
 ///
 /// With digests it takes, of a segment that has a summary, one digest for each run of a stream's records and the
 /// journal's own records: in an order in which what concerns one stream, and the journal's own, stands as in the journal.
 pub trait Replay {
     fn record(&mut self, record: &Record);
+
+    /// Everything taken so far is void: a start has found that the device holds something else than the page cache
+    /// showed, and begins anew.
+    fn start_over(&mut self);
 
     /// Whether [`Replay::digest`] may stand for the records of a segment.
     fn takes_digests(&self) -> bool {
@@ -87,4 +128,10 @@ pub struct Ignore;
 
 impl Replay for Ignore {
     fn record(&mut self, _record: &Record) {}
+
+    fn start_over(&mut self) {}
+
+    fn takes_digests(&self) -> bool {
+        true
+    }
 }

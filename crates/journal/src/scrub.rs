@@ -9,6 +9,7 @@ use crate::background::{Halt, Pace, Step, Work};
 use crate::error::{JournalError, Place};
 use crate::recovery::findings::Unchecked;
 use crate::recovery::scan::peek_link;
+use crate::recovery::sweep;
 use crate::recovery::table::{self, Found, Position};
 use crate::recovery::walk::{Step as Walked, Walker};
 use crate::segment::Segment;
@@ -36,11 +37,12 @@ impl Work for Scrub {
         };
         let pair = {
             let catalog = shared.read();
-            let pair = (catalog.segments.get(&segment), catalog.segments.get(&(segment + 1)));
-            pair.0.zip(pair.1).map(|(segment, next)| (Arc::clone(segment), Arc::clone(next)))
+            let segment = catalog.segments.get(&segment);
+            let next = segment.and_then(|segment| catalog.segments.get(&(segment.last() + 1)));
+            segment.zip(next).map(|(segment, next)| (Arc::clone(segment), Arc::clone(next)))
         };
         // What is gone was replaced, and read on the way.
-        if let Some((segment, successor)) = pair.filter(|(segment, _)| !segment.is_compacted()) {
+        if let Some((segment, successor)) = pair {
             check(shared, pace, &segment, &successor)?;
         }
         self.left.pop_front();
@@ -52,15 +54,18 @@ impl Work for Scrub {
 /// Walks an ended segment as `verify` does.
 fn check(shared: &Shared, pace: &mut Pace<'_>, segment: &Segment, successor: &Segment) -> Result<(), Halt> {
     let codec = &*shared.store.codec;
-    let (Some(start), Some(end)) = (peek_link(segment, false, codec)?, peek_link(successor, false, codec)?)
+    let (Some(start), Some(named)) = (peek_link(segment, false, codec)?, peek_link(successor, false, codec)?)
     else {
         return Err(damaged(shared, segment, None, Found::Bad));
+    };
+    let Some(end) = sweep::own_end(segment, &start, &named, codec)? else {
+        return Err(damaged(shared, segment, None, Found::Foreign));
     };
     let mut walker = Walker::new(segment, &start, false, codec)?;
     let mut paid = walker.next.offset;
     while walker.next.index != end.frames {
         match walker.step()? {
-            Walked::Frame(_) => {}
+            Walked::Frame(_) => drop(walker.take_ready()),
             Walked::Stop(found) => return Err(damaged(shared, segment, Some(&walker), found)),
         }
         if walker.next.offset - paid >= PIECE_BYTES {

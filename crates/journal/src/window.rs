@@ -7,6 +7,10 @@ use sealog_disk::{LogFile, io};
 use crate::error::Result;
 
 const CHUNK_BYTES: usize = 256 << 10;
+/// Many windows see no more than the first frame.
+const FIRST_CHUNK_BYTES: usize = 16 << 10;
+/// Each read past the cache has a price of its own.
+const UNCACHED_CHUNK_BYTES: usize = (1 << 20) - 4096;
 
 /// Compared in blocks: most of what is asked about is zero.
 pub(crate) fn is_zero(bytes: &[u8]) -> bool {
@@ -49,7 +53,12 @@ impl Window {
     }
 
     fn load(&mut self, offset: u64, len: usize) -> Result<()> {
-        let want = (len.max(CHUNK_BYTES) as u64).min(self.length - offset) as usize;
+        let chunk = match (self.uncached, self.bytes.is_empty()) {
+            (true, false) => UNCACHED_CHUNK_BYTES,
+            (false, false) => CHUNK_BYTES,
+            (_, true) => FIRST_CHUNK_BYTES,
+        };
+        let want = (len.max(chunk) as u64).min(self.length - offset) as usize;
         if self.bytes.len() != want {
             self.bytes = vec![0; want];
         }

@@ -66,6 +66,7 @@ pub(crate) enum Blocking {
 
 struct State {
     ledger: Ledger,
+    /// Of executions that have not ended durably; of the others the ledger knows what there is to know.
     records: HashMap<ExecutionId, Record>,
     recent: Recent,
     /// Let go by the ledger and not yet forgotten durably.
@@ -80,12 +81,12 @@ struct State {
     over: Option<StoreError>,
 }
 
-/// What is durable of one execution.
+/// What is durable of an execution that goes on.
 struct Record {
     status: Status,
     /// 0 while its creation is not durable: nobody sees it then.
     last_sequence: u64,
-    /// Present until the terminal event is durable, absent for what an earlier process left.
+    /// Absent for what an earlier process left and this one only reads.
     live: Option<Box<Live>>,
 }
 
@@ -147,14 +148,12 @@ impl Shared {
 
     fn claim(&self, state: &State, identity: Option<Identity>) -> Option<Claimed> {
         let owner = state.ledger.owner(&identity?, self.now(state))?;
-        let record = state.records.get(&owner.id)?;
-        match &record.live {
-            Some(live) if record.last_sequence == 0 => Some(Claimed::Pending(live.changed.subscribe())),
-            Some(_) | None if !owner.same_request => Some(Claimed::Known(Claim::Conflict)),
-            Some(_) | None => {
-                let created_at = state.ledger.created_at(owner.id)?;
-                Some(Claimed::Known(Claim::Replay(record.brief(owner.id, created_at))))
-            }
+        if let Some(Record { last_sequence: 0, live: Some(live), .. }) = state.records.get(&owner.id) {
+            return Some(Claimed::Pending(live.changed.subscribe()));
+        }
+        match owner.same_request {
+            true => state.brief(owner.id).map(|brief| Claimed::Known(Claim::Replay(brief))),
+            false => Some(Claimed::Known(Claim::Conflict)),
         }
     }
 
@@ -332,8 +331,9 @@ impl Shared {
         }
         if let Some(snapshot) = snapshot {
             // Not the event's own time: the store's clock is never behind it, and retention counts by that one.
-            state.ledger.settle(id, state.newest);
-            if let Some(live) = record.live.take() {
+            state.ledger.settle(id, record.status, state.newest);
+            let record = state.records.remove(&id);
+            if let Some(live) = record.and_then(|record| record.live) {
                 // Dropping the rest of `live` wakes every watch for the last time.
                 state.recent.insert(id, Ended { window: live.window, snapshot: Arc::new(snapshot) });
             }
@@ -361,6 +361,15 @@ impl Record {
 }
 
 impl State {
+    /// What is durable of an execution; `None` for one whose creation is not.
+    fn brief(&self, id: ExecutionId) -> Option<Brief> {
+        match self.records.get(&id) {
+            Some(record) if record.last_sequence == 0 => None,
+            Some(record) => Some(record.brief(id, self.ledger.created_at(id)?)),
+            None => self.ledger.ended(id),
+        }
+    }
+
     /// Drops what the ledger let go at this time. By a clock that is set back behind it nothing comes back.
     fn let_go(&mut self, ids: Vec<ExecutionId>, now: Timestamp) {
         if !ids.is_empty() {

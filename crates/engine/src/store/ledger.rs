@@ -3,12 +3,13 @@
 //! Pure: no lock, no clock, no event is kept here. Both stores keep theirs by it, so they admit, refuse, expire and
 //! evict alike. Nothing becomes visible through the ledger; what is durable is the store's to know.
 
-use std::collections::{BTreeSet, HashMap};
+mod accounts;
 
 use sealog_events::limits::TERMINAL_JSON_BYTES_MAX;
-use sealog_events::{ExecutionId, Identity, Timestamp};
+use sealog_events::{ExecutionId, Identity, Status, Timestamp};
 
-use super::{ListPosition, StoreError};
+use self::accounts::{Account, Accounts, Order};
+use super::{Brief, ListPosition, StoreError};
 
 /// Logical bytes every execution counts besides its events' JSON.
 pub(crate) const EXECUTION_BYTES: u64 = 256;
@@ -56,35 +57,6 @@ impl Default for StoreLimits {
     }
 }
 
-/// One execution's account.
-#[derive(Clone, Debug)]
-struct Account {
-    created_at: Timestamp,
-    identity: Option<Identity>,
-    bytes: u64,
-    /// The newest sequence that was let in.
-    sequence: u64,
-    /// The terminal event was let in.
-    closed: bool,
-    /// When the terminal event, now durable, happened.
-    ended: Option<Timestamp>,
-    /// It expired while it was read: nobody else sees it, whatever the clock says later.
-    over: bool,
-    pins: u32,
-}
-
-impl Account {
-    fn new(
-        created_at: Timestamp,
-        identity: Option<Identity>,
-        bytes: u64,
-        sequence: u64,
-        closed: bool,
-    ) -> Account {
-        Account { created_at, identity, bytes, sequence, closed, ended: None, over: false, pins: 0 }
-    }
-}
-
 /// What is known of an execution that an earlier process left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
@@ -92,6 +64,7 @@ pub(crate) struct Kept {
     pub(crate) identity: Option<Identity>,
     pub(crate) bytes: u64,
     pub(crate) sequence: u64,
+    pub(crate) status: Status,
     pub(crate) ended: Option<Timestamp>,
 }
 
@@ -113,9 +86,9 @@ pub(crate) struct Weight {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     limits: StoreLimits,
-    accounts: HashMap<ExecutionId, Account>,
-    keys: HashMap<[u8; 32], ExecutionId>,
-    created: BTreeSet<ListPosition>,
+    accounts: Accounts,
+    /// By creation.
+    created: Order,
     ended: Ended,
     /// Expired while they were read, and read no longer.
     released: Vec<ExecutionId>,
@@ -126,30 +99,36 @@ pub(crate) struct Ledger {
 /// among them are passed over at once.
 #[derive(Debug, Default)]
 struct Ended {
-    keyed: BTreeSet<(Timestamp, ExecutionId)>,
-    keyless: BTreeSet<(Timestamp, ExecutionId)>,
+    keyed: Order,
+    keyless: Order,
 }
 
 impl Ended {
-    fn of(&mut self, account: &Account) -> &mut BTreeSet<(Timestamp, ExecutionId)> {
+    fn of(&mut self, account: &Account) -> &mut Order {
         if account.identity.is_some() { &mut self.keyed } else { &mut self.keyless }
     }
 
-    fn first(&self) -> Option<(Timestamp, ExecutionId)> {
-        [self.keyed.first(), self.keyless.first()].into_iter().flatten().min().copied()
+    fn first(&self, accounts: &Accounts) -> Option<u32> {
+        let firsts = [self.keyed.first(), self.keyless.first()].into_iter().flatten();
+        firsts.min_by_key(|slot| accounts[*slot].by_end())
     }
 
     /// In the order of their ends, those with a key only as far as they ended at or before `keyed_until`.
-    fn evictable(&self, keyed_until: Timestamp) -> impl Iterator<Item = ExecutionId> {
-        let mut keyed = self.keyed.iter().take_while(move |(ended, _)| *ended <= keyed_until).peekable();
+    fn evictable<'a>(
+        &'a self,
+        accounts: &'a Accounts,
+        keyed_until: Timestamp,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let end = |slot: &u32| accounts[*slot].by_end();
+        let young = move |slot: &u32| end(slot).0 > keyed_until;
+        let mut keyed = self.keyed.iter().take_while(move |slot| !young(slot)).peekable();
         let mut keyless = self.keyless.iter().peekable();
         std::iter::from_fn(move || {
             let keyed_first = match (keyed.peek(), keyless.peek()) {
-                (Some(keyed), Some(keyless)) => keyed < keyless,
+                (Some(keyed), Some(keyless)) => end(keyed) < end(keyless),
                 (keyed, _) => keyed.is_some(),
             };
-            let next = if keyed_first { keyed.next() } else { keyless.next() };
-            next.map(|(_, id)| *id)
+            if keyed_first { keyed.next() } else { keyless.next() }
         })
     }
 }
@@ -158,9 +137,8 @@ impl Ledger {
     pub(crate) fn new(limits: StoreLimits) -> Ledger {
         Ledger {
             limits,
-            accounts: HashMap::new(),
-            keys: HashMap::new(),
-            created: BTreeSet::new(),
+            accounts: Accounts::default(),
+            created: Order::default(),
             ended: Ended::default(),
             released: Vec::new(),
             bytes: 0,
@@ -169,43 +147,47 @@ impl Ledger {
 
     /// Whether new calls see the execution: it is kept and has not expired.
     pub(crate) fn visible(&self, id: ExecutionId, now: Timestamp) -> bool {
-        self.accounts.get(&id).is_some_and(|account| !self.expired(account, now))
+        self.accounts.get(id).is_some_and(|account| !self.expired(account, now))
     }
 
     /// The execution that owns the identity's key.
     pub(crate) fn owner(&self, identity: &Identity, now: Timestamp) -> Option<Owner> {
-        let id = *self.keys.get(&identity.key_hash)?;
-        let account = self.accounts.get(&id).filter(|account| !self.expired(account, now))?;
+        let account =
+            self.accounts.of_key(&identity.key_hash).filter(|account| !self.expired(account, now))?;
         let owned = account.identity?;
-        Some(Owner { id, same_request: owned.fingerprint == identity.fingerprint })
+        Some(Owner { id: account.id, same_request: owned.fingerprint == identity.fingerprint })
     }
 
     /// Up to `limit` visible executions behind `after`, oldest first.
     pub(crate) fn list(&self, after: Option<ListPosition>, limit: usize, now: Timestamp) -> Vec<ExecutionId> {
-        let behind = |position: &&ListPosition| after.is_none_or(|after| **position > after);
-        let from =
-            after.unwrap_or(ListPosition { created_at: Timestamp(0), id: ExecutionId::from_bytes([0; 16]) });
-        self.created
-            .range(from..)
-            .filter(behind)
-            .map(|position| position.id)
-            .filter(|id| self.visible(*id, now))
-            .take(limit)
-            .collect()
+        let accounts = &self.accounts;
+        let from = after.map_or(0, |ListPosition { created_at, id }| {
+            self.created.behind(&(created_at, id), |slot| accounts[slot].by_creation())
+        });
+        let behind = self.created.iter().skip(from).map(|slot| &accounts[slot]);
+        behind.filter(|account| !self.expired(account, now)).map(|account| account.id).take(limit).collect()
+    }
+
+    /// The short facts of an execution that has ended durably; `None` for any other.
+    pub(crate) fn ended(&self, id: ExecutionId) -> Option<Brief> {
+        let account = self.accounts.get(id).filter(|account| account.ended.is_some())?;
+        let Account { created_at, status, sequence: last_sequence, .. } = *account;
+        Some(Brief { id, created_at, status, last_sequence })
     }
 
     /// Removes everything expired that nobody reads, and names it. What is read is seen by its readers only from
     /// here on, and named once they are gone.
     pub(crate) fn expire(&mut self, now: Timestamp) -> Vec<ExecutionId> {
         let mut gone = std::mem::take(&mut self.released);
-        while let Some((ended, id)) = self.ended.first()
-            && is_over(ended, self.limits.retention_ms, now)
+        while let Some(slot) = self.ended.first(&self.accounts)
+            && is_over(self.accounts[slot].by_end().0, self.limits.retention_ms, now)
         {
-            let Some(account) = self.accounts.get_mut(&id) else { break };
-            self.ended.of(account).remove(&(ended, id));
+            let accounts = &self.accounts;
+            self.ended.of(&accounts[slot]).remove(slot, |slot| accounts[slot].by_end());
+            let account = &mut self.accounts[slot];
             account.over = true;
             if account.pins == 0 {
-                gone.push(id);
+                gone.push(account.id);
             }
         }
         for id in &gone {
@@ -228,20 +210,14 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Vec<ExecutionId>, StoreError> {
         let bytes = EXECUTION_BYTES + first.json_bytes;
-        if first.sequence != 1 || first.terminal || self.accounts.contains_key(&id) {
+        if first.sequence != 1 || first.terminal || self.accounts.get(id).is_some() {
             return Err(StoreError::OutOfOrder);
         }
         if bytes > self.limits.max_execution_bytes || self.limits.max_events == 0 {
             return Err(StoreError::ExecutionFull);
         }
         let evicted = self.make_room(None, 1, bytes, now)?;
-        if let Some(identity) = &identity {
-            self.keys.insert(identity.key_hash, id);
-        }
-        self.created.insert(ListPosition { created_at, id });
-        self.bytes += bytes;
-        let account = Account::new(created_at, identity, bytes, 1, false);
-        self.accounts.insert(id, account);
+        self.add(Account::new(id, created_at, identity, bytes, 1));
         Ok(evicted)
     }
 
@@ -256,7 +232,7 @@ impl Ledger {
         event: Weight,
         now: Timestamp,
     ) -> Result<Vec<ExecutionId>, StoreError> {
-        let account = self.accounts.get(&id).ok_or(StoreError::Unknown)?;
+        let account = self.accounts.get(id).ok_or(StoreError::Unknown)?;
         if account.closed {
             return Err(StoreError::Ended);
         }
@@ -277,7 +253,7 @@ impl Ledger {
             }
             self.make_room(Some(id), 0, event.json_bytes, now)?
         };
-        if let Some(account) = self.accounts.get_mut(&id) {
+        if let Some(account) = self.accounts.get_mut(id) {
             account.sequence = event.sequence;
             account.bytes += event.json_bytes;
             account.closed = event.terminal;
@@ -288,7 +264,7 @@ impl Ledger {
 
     /// Takes back what [`Ledger::admit`] let in: the event did not become durable and never will.
     pub(crate) fn withdraw(&mut self, id: ExecutionId, event: Weight) {
-        if let Some(account) = self.accounts.get_mut(&id).filter(|account| account.sequence == event.sequence)
+        if let Some(account) = self.accounts.get_mut(id).filter(|account| account.sequence == event.sequence)
         {
             account.sequence -= 1;
             account.bytes -= event.json_bytes;
@@ -298,43 +274,57 @@ impl Ledger {
     }
 
     /// Opens an account as an earlier process left it; limits do not apply to what is there already. `bytes` is
-    /// all of it, `ended` the time of its terminal event.
+    /// all of it, `ended` the time of its terminal event. A key belongs to the one restored last.
     pub(crate) fn restore(&mut self, id: ExecutionId, kept: Kept) {
-        let Kept { created_at, identity, bytes, sequence, ended } = kept;
-        if let Some(identity) = &identity {
-            self.keys.insert(identity.key_hash, id);
-        }
-        self.created.insert(ListPosition { created_at, id });
-        self.bytes += bytes;
-        let closed = ended.is_some();
-        self.accounts.insert(id, Account::new(created_at, identity, bytes, sequence, closed));
+        let Kept { created_at, identity, bytes, sequence, status, ended } = kept;
+        self.remove(id);
+        self.add(Account {
+            closed: ended.is_some(),
+            ..Account::new(id, created_at, identity, bytes, sequence)
+        });
         if let Some(ended) = ended {
-            self.settle(id, ended);
+            self.settle(id, status, ended);
         }
+    }
+
+    /// More of what [`Ledger::restore`] left of an execution that has ended: records behind its terminal event.
+    pub(crate) fn restore_more(&mut self, id: ExecutionId, bytes: u64) -> Option<()> {
+        let account = self.accounts.get_mut(id)?;
+        account.bytes = account.bytes.checked_add(bytes)?;
+        self.bytes = self.bytes.checked_add(bytes)?;
+        Some(())
+    }
+
+    fn add(&mut self, account: Account) {
+        self.bytes += account.bytes;
+        let slot = self.accounts.insert(account);
+        let accounts = &self.accounts;
+        self.created.insert(slot, |slot| accounts[slot].by_creation());
     }
 
     /// When the execution was created.
     pub(crate) fn created_at(&self, id: ExecutionId) -> Option<Timestamp> {
-        self.accounts.get(&id).map(|account| account.created_at)
+        self.accounts.get(id).map(|account| account.created_at)
     }
 
     /// Notes that the terminal event is durable: from here on the execution may expire and be evicted.
-    pub(crate) fn settle(&mut self, id: ExecutionId, ended: Timestamp) {
-        if let Some(account) = self.accounts.get_mut(&id) {
-            account.ended = Some(ended);
-            self.ended.of(account).insert((ended, id));
-        }
+    pub(crate) fn settle(&mut self, id: ExecutionId, status: Status, ended: Timestamp) {
+        let Some(slot) = self.accounts.slot(id) else { return };
+        let account = &mut self.accounts[slot];
+        (account.status, account.ended) = (status, Some(ended));
+        let accounts = &self.accounts;
+        self.ended.of(&accounts[slot]).insert(slot, |slot| accounts[slot].by_end());
     }
 
     /// Protects the execution from eviction and removal until the matching [`Ledger::unpin`].
     pub(crate) fn pin(&mut self, id: ExecutionId) {
-        if let Some(account) = self.accounts.get_mut(&id) {
+        if let Some(account) = self.accounts.get_mut(id) {
             account.pins += 1;
         }
     }
 
     pub(crate) fn unpin(&mut self, id: ExecutionId) {
-        if let Some(account) = self.accounts.get_mut(&id) {
+        if let Some(account) = self.accounts.get_mut(id) {
             account.pins = account.pins.saturating_sub(1);
             if account.over && account.pins == 0 {
                 self.released.push(id);
@@ -360,16 +350,16 @@ impl Ledger {
         let over =
             |count: usize, total: u64| count > self.limits.max_executions || total > self.limits.max_bytes;
         let mut evicted = Vec::new();
-        let mut evictable = self.ended.evictable(Timestamp(now.0.saturating_sub(self.limits.min_key_age_ms)));
+        let keyed_until = Timestamp(now.0.saturating_sub(self.limits.min_key_age_ms));
+        let mut evictable = self.ended.evictable(&self.accounts, keyed_until);
         while over(count, total)
-            && let Some(id) = evictable.next()
+            && let Some(slot) = evictable.next()
         {
-            if let Some(account) = self.accounts.get(&id).filter(|account| account.pins == 0)
-                && Some(id) != writing
-            {
+            let account = &self.accounts[slot];
+            if account.pins == 0 && Some(account.id) != writing {
                 count -= 1;
                 total -= account.bytes;
-                evicted.push(id);
+                evicted.push(account.id);
             }
         }
         drop(evictable);
@@ -384,18 +374,16 @@ impl Ledger {
 
     /// Closes an account: its key is free and its bytes are gone.
     pub(crate) fn remove(&mut self, id: ExecutionId) {
-        let Some(account) = self.accounts.remove(&id) else { return };
+        let Some(slot) = self.accounts.slot(id) else { return };
+        let accounts = &self.accounts;
+        let account = &accounts[slot];
         self.bytes -= account.bytes;
-        self.created.remove(&ListPosition { created_at: account.created_at, id });
-        if let Some(ended) = account.ended {
-            self.ended.of(&account).remove(&(ended, id));
+        self.created.remove(slot, |slot| accounts[slot].by_creation());
+        // One that has expired went out of that order before.
+        if account.ended.is_some() && !account.over {
+            self.ended.of(account).remove(slot, |slot| accounts[slot].by_end());
         }
-        // An expired execution that was still read may have lost its key to a newer one.
-        if let Some(identity) = account.identity
-            && self.keys.get(&identity.key_hash) == Some(&id)
-        {
-            self.keys.remove(&identity.key_hash);
-        }
+        self.accounts.remove(slot);
     }
 }
 

@@ -137,13 +137,14 @@ impl Shared {
         let evicted = state.ledger.admit(id, weight, now)?;
         state.forget(&evicted, now);
         state.newest = state.newest.max(event.time);
+        let status = event.body.status();
         if let Some(record) = state.records.get_mut(&id) {
             record.push(event, stored);
         }
         if weight.terminal {
             // Not the event's own time: the store's clock is never behind it, and retention counts by that one.
             let ended = state.newest;
-            state.ledger.settle(id, ended);
+            state.ledger.settle(id, status, ended);
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! A journal opened for reading in this process: a stopped one, or a backup of one, with its index and its readers and
 //! without a writer. No lock is taken and no byte is changed, so it works on read-only media.
 
-use super::{Build, assemble, fill_catalog, nothing_durable, refuse_problems};
+use super::{Build, assemble, fill_catalog, refuse_problems};
 use crate::config::Config;
 use crate::error::{JournalError, Result};
 use crate::head::{self, HeadWriter};
 use crate::journal::Journal;
 use crate::record::Replay;
 use crate::recovery::scan::{self, ScanOptions};
-use crate::shared::{self, Catalog};
+use crate::shared;
 use crate::store::Store;
 
 impl Journal {
@@ -23,9 +23,9 @@ impl Journal {
         }
         let store = Store::open(config)?;
         let head = head::read(&*store.disk, &store.keyring)?;
-        let mut build = Build { catalog: Catalog::new(nothing_durable()), replay, newest_ms: 0 };
-        let options = ScanOptions { uncached_last: true, live: false, threads: 0 };
-        let scan = scan::scan(&store, &head, options, None, &mut build)?;
+        let mut build = Build::new(replay);
+        let options = ScanOptions { uncached_last: true, live: false, threads: config.tuning.check_threads };
+        let scan = scan::scan(&store, &head, options, &mut build)?;
         refuse_problems(&scan, &head)?;
         let mut catalog = build.catalog;
         let epoch = scan.epoch();

@@ -103,21 +103,19 @@ pub(crate) struct FollowerEvidence {
     pub link_chain: Option<[u8; 16]>,
 }
 
-/// For each segment, what the one behind it proves about it.
-pub(crate) fn followers(chain: &[Option<Arc<Segment>>]) -> Result<Vec<FollowerEvidence>> {
-    let mut out = vec![FollowerEvidence::default(); chain.len()];
-    for at in 1..chain.len() {
-        let (Some(before), Some(segment)) = (&chain[at - 1], &chain[at]) else { continue };
-        if before.last() + 1 != segment.number || segment.is_compacted() {
-            continue;
-        }
-        let mut window = Window::new(segment.file()?, segment.length, false);
-        let first = next_header(segment, &mut window, limits::DATA_START)?;
-        let link_chain = first
-            .filter(|(_, header)| header.kind == FrameKind::Link && header.index == 0)
-            .map(|(_, header)| header.previous_chain);
-        segment.release();
-        out[at - 1] = FollowerEvidence { number: Some(segment.number), link_chain };
+/// What the segment behind the one at place `at` proves about it.
+pub(crate) fn follower(chain: &[Option<Arc<Segment>>], at: usize) -> Result<FollowerEvidence> {
+    let (Some(before), Some(Some(segment))) = (&chain[at], chain.get(at + 1)) else {
+        return Ok(FollowerEvidence::default());
+    };
+    if before.last() + 1 != segment.number || segment.is_compacted() {
+        return Ok(FollowerEvidence::default());
     }
-    Ok(out)
+    let mut window = Window::new(segment.file()?, segment.length, false);
+    let first = next_header(segment, &mut window, limits::DATA_START)?;
+    let link_chain = first
+        .filter(|(_, header)| header.kind == FrameKind::Link && header.index == 0)
+        .map(|(_, header)| header.previous_chain);
+    segment.release();
+    Ok(FollowerEvidence { number: Some(segment.number), link_chain })
 }

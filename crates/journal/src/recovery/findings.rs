@@ -149,6 +149,22 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
+    pub fn nothing() -> Scan {
+        Scan {
+            segments: Vec::new(),
+            opened: Vec::new(),
+            problems: Vec::new(),
+            gaps: Vec::new(),
+            tails: Vec::new(),
+            follower: None,
+            superseded: Vec::new(),
+            end: EndRecord::NONE,
+            standing_frames: 0,
+            proven_frames: 0,
+            unchecked: Vec::new(),
+        }
+    }
+
     /// The segment behind which the journal goes on.
     pub fn last_segment(&self) -> Option<&Arc<Segment>> {
         self.opened.iter().find(|segment| segment.number == self.end.segment)

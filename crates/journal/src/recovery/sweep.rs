@@ -23,25 +23,12 @@ use crate::summary::{self, Summary};
 /// Summaries that wait for their turn, in bytes: what is being made comes on top.
 const HELD_BYTES_MAX: usize = 24 << 20;
 
-/// Which segments of one start were found sound, and how much of them was read.
-pub(crate) type Judged = BTreeMap<u64, Sound>;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sound {
-    pub start: EndRecord,
-    pub end: EndRecord,
-    /// Every header and every stored byte; otherwise only segment header, link and seal.
-    pub read: bool,
-}
-
-/// One of the two scans of a start.
-#[derive(Debug)]
-pub(crate) enum Sweep<'a> {
-    /// Finds out which ended segments are sound and have a summary. `bytes_max`: how much of them is read, the newest
-    /// first. What has none is walked in this scan already, so that what refuses a start does it before any sync.
-    Judge { judged: &'a mut Judged, digest_version: u32, bytes_max: u64 },
-    /// Takes the summaries of those, with digests of this version.
-    Take { judged: &'a Judged, digest_version: u32 },
+/// What a start that takes digests asks of ended segments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sweep {
+    pub digest_version: u32,
+    /// How much of them is read, the newest first, in bytes of frames.
+    pub bytes_max: u64,
 }
 
 /// An ended segment between two links.
@@ -59,19 +46,15 @@ pub(crate) struct Job {
 pub(crate) enum Swept {
     /// The segment has to be walked.
     Unknown,
-    Sound {
-        read: bool,
-    },
-    Summarised {
-        read: bool,
-        summary: Summary,
-    },
+    /// Sound, with what its summary says. `read`: every header and every stored byte; otherwise only segment header,
+    /// link and seal.
+    Summarised { read: bool, summary: Summary },
 }
 
 impl Swept {
     fn bytes(&self) -> usize {
         match self {
-            Swept::Unknown | Swept::Sound { .. } => 0,
+            Swept::Unknown => 0,
             Swept::Summarised { summary, .. } => summary.bytes(),
         }
     }
@@ -86,16 +69,12 @@ struct State {
     over: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Task {
-    Check { read: bool, digest_version: u32 },
-    Load { read: bool, digest_version: u32 },
-}
-
 /// The jobs of a sweep, done ahead of whoever takes the results.
 #[derive(Debug)]
 pub(crate) struct Ahead {
-    jobs: Vec<(Job, Task)>,
+    /// With whether all of it is to be read.
+    jobs: Vec<(Job, bool)>,
+    digest_version: u32,
     disk: Arc<dyn Disk>,
     codec: Arc<dyn Codec>,
     state: Mutex<State>,
@@ -104,15 +83,12 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    pub fn new(store: &Store, jobs: Vec<Job>, sweep: Option<&Sweep<'_>>, threads: usize) -> Ahead {
-        let jobs = match sweep {
-            None => Vec::new(),
-            Some(Sweep::Judge { bytes_max, digest_version, .. }) => checks(jobs, *bytes_max, *digest_version),
-            Some(Sweep::Take { judged, digest_version }) => loads(jobs, judged, *digest_version),
-        };
+    pub fn new(store: &Store, jobs: Vec<Job>, sweep: Option<Sweep>, threads: usize) -> Ahead {
+        let digest_version = sweep.map_or(0, |sweep| sweep.digest_version);
+        let jobs = sweep.map_or_else(Vec::new, |sweep| newest_read(jobs, sweep.bytes_max));
         let threads = if threads < 2 || jobs.len() < 2 { 0 } else { threads.min(jobs.len()) };
         let (disk, codec) = (Arc::clone(&store.disk), Arc::clone(&store.codec));
-        Ahead { jobs, disk, codec, state: Mutex::default(), changed: Condvar::new(), threads }
+        Ahead { jobs, digest_version, disk, codec, state: Mutex::default(), changed: Condvar::new(), threads }
     }
 
     /// Runs `consume` with the workers beside it.
@@ -175,33 +151,22 @@ impl Ahead {
 
     /// What cannot be read is for the walk to find again.
     fn run(&self, job: usize) -> Swept {
-        let Some((Job { segment, start, end, .. }, task)) = self.jobs.get(job) else {
+        let Some((Job { segment, start, end, .. }, read)) = self.jobs.get(job) else {
             return Swept::Unknown;
         };
-        let swept = match *task {
-            Task::Check { read, digest_version } => {
-                let summarised = summary::load(&*self.disk, segment, end, digest_version).is_some();
-                let sound = || {
-                    if read {
-                        is_sound(segment, start, end, &*self.codec)
-                    } else {
-                        ends_well(segment, end, &*self.codec)
-                    }
-                };
-                match summarised && sound().unwrap_or(false) {
-                    true => Swept::Sound { read },
-                    false => Swept::Unknown,
-                }
-            }
-            Task::Load { read, digest_version } => {
-                match summary::load(&*self.disk, segment, end, digest_version) {
-                    Some(summary) => Swept::Summarised { read, summary },
-                    None => Swept::Unknown,
-                }
-            }
-        };
+        let (read, codec) = (*read, &*self.codec);
+        // First what is there or not, then what takes long.
+        let summary = own_end(segment, start, end, codec).ok().flatten().and_then(|end| {
+            let summary = summary::load(&*self.disk, segment, &end, self.digest_version)?;
+            let sound = if read {
+                is_sound(segment, start, &end, codec)
+            } else {
+                Ok(segment.length >= end.end_offset)
+            };
+            sound.is_ok_and(|sound| sound).then_some(summary)
+        });
         segment.release();
-        swept
+        summary.map_or(Swept::Unknown, |summary| Swept::Summarised { read, summary })
     }
 
     fn end(&self) {
@@ -238,10 +203,9 @@ pub(crate) fn jobs(
     let job = |at: usize| {
         let segment = Arc::clone(chain[at].as_ref()?);
         let (start, end) = (links[at]?, links[at + 1]?);
-        let between = names[at + 1].first() == segment.number + 1
-            && !segment.is_compacted()
-            && end.segment == segment.number
-            && segment.number != named
+        let between = names[at + 1].first() == segment.last() + 1
+            && end.segment == segment.last()
+            && !(segment.number..=segment.last()).contains(&named)
             && segment.damaged_copy.is_none();
         between.then_some(Job { at, segment, start, end })
     };
@@ -249,27 +213,23 @@ pub(crate) fn jobs(
 }
 
 /// The newest segments are read until the bytes are used up; of the older ones only the ends.
-fn checks(jobs: Vec<Job>, bytes_max: u64, digest_version: u32) -> Vec<(Job, Task)> {
+fn newest_read(jobs: Vec<Job>, bytes_max: u64) -> Vec<(Job, bool)> {
     let mut bytes = 0_u64;
-    let mut tasks: Vec<(Job, Task)> = jobs
-        .into_iter()
-        .rev()
-        .map(|job| {
-            bytes = bytes.saturating_add(data_bytes(&job.end));
-            (job, Task::Check { read: bytes <= bytes_max, digest_version })
-        })
-        .collect();
+    let read = |job: Job| {
+        bytes = bytes.saturating_add(job_bytes(&job));
+        (job, bytes <= bytes_max)
+    };
+    let mut tasks: Vec<(Job, bool)> = jobs.into_iter().rev().map(read).collect();
     tasks.reverse();
     tasks
 }
 
-fn loads(jobs: Vec<Job>, judged: &Judged, digest_version: u32) -> Vec<(Job, Task)> {
-    let task = |job: Job| {
-        let sound = judged.get(&job.segment.number)?;
-        let same = sound.start == job.start && sound.end == job.end;
-        same.then_some((job, Task::Load { read: sound.read, digest_version }))
-    };
-    jobs.into_iter().filter_map(task).collect()
+/// Bytes of its frames.
+fn job_bytes(job: &Job) -> u64 {
+    match job.segment.is_compacted() {
+        true => job.segment.length.saturating_sub(limits::DATA_START),
+        false => data_bytes(&job.end),
+    }
 }
 
 /// Bytes of frames.
@@ -278,7 +238,7 @@ pub(crate) fn data_bytes(end: &EndRecord) -> u64 {
 }
 
 /// Whether every header authenticates and links, every body keeps its CRC, and the segment ends exactly at `end`, then
-/// zeros or nothing.
+/// zeros or nothing; of a compacted one nothing.
 fn is_sound(segment: &Segment, start: &EndRecord, end: &EndRecord, codec: &dyn Codec) -> Result<bool> {
     let mut walker = Walker::new(segment, start, false, codec)?.summed();
     while walker.next.index != end.frames {
@@ -287,27 +247,37 @@ fn is_sound(segment: &Segment, start: &EndRecord, end: &EndRecord, codec: &dyn C
             Step::Stop(_) => return Ok(false),
         }
     }
-    Ok(walker.end() == *end && walker.window.zero_from(walker.next.offset)?)
+    let behind = match segment.is_compacted() {
+        true => walker.window.length() == walker.next.offset,
+        false => walker.window.zero_from(walker.next.offset)?,
+    };
+    Ok(behind && walker.end() == *end)
 }
 
-/// Whether the segment is as long as its end says and its seal, if it has one, is what the successor's link names. Its
-/// link was read before.
-fn ends_well(segment: &Segment, end: &EndRecord, codec: &dyn Codec) -> Result<bool> {
-    if segment.length < end.end_offset {
-        return Ok(false);
-    }
-    if end.how != How::Sealed {
-        return Ok(true);
-    }
+/// The end by which a segment's summary calls it: of a log segment the one that its successor's link names, of a
+/// compacted one where its seal stands. A seal is read, and must be what is named. `None`: it is not so.
+pub(crate) fn own_end(
+    segment: &Segment,
+    start: &EndRecord,
+    named: &EndRecord,
+    codec: &dyn Codec,
+) -> Result<Option<EndRecord>> {
+    let sealed_at = match segment.is_compacted() {
+        true if segment.header.link_in != *start || segment.header.link_out != *named => return Ok(None),
+        true => segment.length,
+        false if named.how != How::Sealed => return Ok(Some(*named)),
+        false => named.end_offset,
+    };
     let mut walker = Walker::new(segment, &EndRecord::NONE, false, codec)?.summed();
-    let offset = end.end_offset.saturating_sub(limits::FRAME_BYTES_MIN);
+    let offset = sealed_at.saturating_sub(limits::FRAME_BYTES_MIN).max(limits::DATA_START);
     let bytes = walker.window.slice(offset, limits::FRAME_HEADER_BYTES)?;
-    let Some(bytes) = bytes.and_then(|bytes| bytes.first_chunk()) else { return Ok(false) };
-    let Some(header) = evidence::authentic(segment, bytes) else { return Ok(false) };
-    if header.kind != FrameKind::Seal {
-        return Ok(false);
-    }
+    let Some(bytes) = bytes.and_then(|bytes| bytes.first_chunk()) else { return Ok(None) };
+    let Some(header) = evidence::authentic(segment, bytes).filter(|header| header.kind == FrameKind::Seal)
+    else {
+        return Ok(None);
+    };
     walker.resume_at(offset, &header);
     let sealed = matches!(walker.step()?, Step::Frame(_));
-    Ok(sealed && walker.end() == *end)
+    let end = Some(walker.end()).filter(|end| sealed && end.end_offset == sealed_at);
+    Ok(end.filter(|end| segment.is_compacted() || end == named))
 }

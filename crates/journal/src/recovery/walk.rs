@@ -234,10 +234,10 @@ impl<'s> Walker<'s> {
         if crc32(body) != header.body_crc {
             return Ok(Err(Found::Bad));
         }
+        self.plaintext.clear();
         if unopened {
             return Ok(Ok(()));
         }
-        self.plaintext.clear();
         self.plaintext.extend_from_slice(body);
         let context = header.body_context(&self.segment.header.store_id, self.segment.number);
         let opened = self.segment.keys.body.open(
@@ -270,7 +270,8 @@ impl<'s> Walker<'s> {
                 let mut here = self.end();
                 here.how = How::Sealed;
                 here.last_sequence = header.first_sequence - 1;
-                let rest = self.merge.as_mut().map_or_else(|| Some(Vec::new()), Merge::finish);
+                let merge = self.merge.as_mut().filter(|_| self.bodies == Bodies::Opened);
+                let rest = merge.map_or_else(|| Some(Vec::new()), Merge::finish);
                 self.end_body(header) == Some(here) && self.took(rest)
             }
             FrameKind::Sources => {

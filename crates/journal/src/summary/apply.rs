@@ -63,8 +63,7 @@ fn take_piece(
         last_sequence: piece.last_sequence,
     };
     let stream = StreamId(piece.stream);
-    let frames = piece.offsets.iter().map(|offset| FrameRef { segment, offset });
-    catalog.index.add_run(stream, piece.first_sequence, &facts, frames);
+    catalog.index.add_run(stream, piece.first_sequence, &facts, segment, piece.offsets.iter());
     replay.digest(&StreamDigest {
         stream,
         first_sequence: piece.first_sequence,

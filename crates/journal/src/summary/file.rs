@@ -16,6 +16,7 @@ use crate::segment::Segment;
 /// A summary that is good for its segment.
 #[derive(Debug)]
 pub(crate) struct Summary {
+    end: EndRecord,
     body: Plaintext,
 }
 
@@ -23,6 +24,11 @@ impl Summary {
     /// `None` never happens: the body was checked when it was loaded.
     pub fn read(&self) -> Option<SummaryReader<'_>> {
         SummaryReader::open(&self.body).ok()
+    }
+
+    /// How the segment ends: of a compacted one where its seal stands.
+    pub fn end(&self) -> EndRecord {
+        self.end
     }
 
     /// Memory that it takes.
@@ -87,7 +93,7 @@ pub(crate) fn load(
     // Whoever holds the key could write what it likes; what it names must at least be inside the segment.
     let inside = reader.last_sequence() <= end.last_sequence
         && reader.last_offset() < end.end_offset.max(DATA_START + 1);
-    inside.then_some(Summary { body })
+    inside.then_some(Summary { end: *end, body })
 }
 
 /// Writes a summary, or leaves nothing. The folder is not synced: nothing relies on the name, and an error of that

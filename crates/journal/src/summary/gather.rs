@@ -64,20 +64,20 @@ impl<'c> Gather<'c> {
         }
     }
 
-    pub fn record(&mut self, offset: u64, record: Record) -> Result<(), Unsummarised> {
+    pub fn record(&mut self, offset: u64, record: &Record) -> Result<(), Unsummarised> {
         self.newest_ms = self.newest_ms.max(record.time_ms);
         if record.kind <= KIND_JOURNAL_MAX {
-            return self.own(record);
+            return self.own(record.clone());
         }
         // A record of another kind without a stream is nobody's: it would be lost.
         let stream = record.stream.ok_or(Unsummarised)?;
         let at = *self.open.entry(stream).or_insert_with(|| {
-            self.runs.push(Run::new(stream, &record));
+            self.runs.push(Run::new(stream, record));
             self.bytes += 16;
             self.runs.len() - 1
         });
         let run = &mut self.runs[at];
-        let digest = self.codec.digest(&run.digest, &record, self.newest_ms).ok_or(Unsummarised)?;
+        let digest = self.codec.digest(&run.digest, record, self.newest_ms).ok_or(Unsummarised)?;
         if digest.len() > DIGEST_BYTES_MAX {
             return Err(Unsummarised);
         }
@@ -87,7 +87,7 @@ impl<'c> Gather<'c> {
             run.offsets.push(offset);
             self.bytes += 1;
         }
-        run.add(&record);
+        run.add(record);
         if self.bytes > SUMMARY_BODY_BYTES_MAX { Err(Unsummarised) } else { Ok(()) }
     }
 

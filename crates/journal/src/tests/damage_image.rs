@@ -258,6 +258,8 @@ pub(crate) fn verdict(disk: &SimDisk) -> Result<(), JournalError> {
     struct Nothing;
     impl Replay for Nothing {
         fn record(&mut self, _record: &Record) {}
+
+        fn start_over(&mut self) {}
     }
     Journal::open_manual(&Bench::on(disk.clone(), 77).config, &mut Nothing).map(|_| ())
 }

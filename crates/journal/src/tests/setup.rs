@@ -82,6 +82,10 @@ impl crate::Replay for Records {
     fn record(&mut self, record: &Record) {
         self.0.push(record.clone());
     }
+
+    fn start_over(&mut self) {
+        self.0.clear();
+    }
 }
 
 #[derive(Debug)]

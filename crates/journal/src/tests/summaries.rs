@@ -344,3 +344,68 @@ fn several_threads_find_the_same() {
         }
     }
 }
+
+/// The same journal compacted, with summaries of what came of that; their names.
+fn compacted() -> (SimDisk, Vec<Name>) {
+    let (disk, _) = summarised();
+    let opened = bench_on(disk.clone(), 50).open().unwrap();
+    opened.journal.compact_all(&mut |_| {}).unwrap();
+    while opened.journal.tend() {}
+    drop(opened);
+    let disk = disk.crash_point().image(Choice::Everything);
+    let files = disk.files();
+    let names = files.keys().filter_map(|file| file.strip_prefix("segments/"));
+    let ranges = names.filter(|name| name.ends_with(".idx") && name.contains('-'));
+    let ranges: Vec<Name> = ranges.map(|name| Name::new(Folder::Segments, name).unwrap()).collect();
+    (disk, ranges)
+}
+
+/// R15, JF-20, JF-22: a compacted segment has a summary as well, and whatever becomes of it the answers stay.
+#[test]
+fn summaries_of_compacted_segments_change_no_answer() {
+    let (disk, ranges) = compacted();
+    assert!(!ranges.is_empty());
+    let all = same_answers(&disk);
+    assert!(all >= ranges.len(), "{all} summaries used, {} of ranges", ranges.len());
+    let read = start(&bench_on(disk.fork(), 20), true).unwrap();
+    assert!(read.report.unchecked.iter().all(|unchecked| unchecked.read && unchecked.bytes > 0));
+    for name in &ranges {
+        let bytes = disk.bytes(name).unwrap();
+        let changed = |change: &dyn Fn(&SimDisk)| {
+            let disk = disk.fork();
+            change(&disk);
+            assert_eq!(same_answers(&disk), all - 1);
+        };
+        changed(&|disk| disk.delete(name));
+        changed(&|disk| disk.truncate(name, bytes.len() as u64 - 64));
+        changed(&|disk| disk.put(name, &noise(3, bytes.len())));
+        for at in (0..bytes.len()).step_by(61) {
+            changed(&|disk| disk.flip_bit(name, at as u64, (at % 8) as u8));
+        }
+    }
+}
+
+/// JR-20: a start and the scrub find damage of a compacted segment behind a good summary.
+#[test]
+fn damage_of_a_summarised_range_is_found() {
+    let (disk, ranges) = compacted();
+    let segment = Name::new(Folder::Segments, &ranges[0].file().replace(".idx", ".seg")).unwrap();
+    let end = disk.bytes(&segment).unwrap().len() as u64;
+    for (offset, ends) in [(8192 + 40, true), (end / 2 / 32 * 32, false), (end - 20, true)] {
+        let damaged = disk.fork();
+        damaged.flip_bit(&segment, offset, 3);
+        for bytes in [0, u64::MAX] {
+            let mut bench = bench_on(damaged.fork(), 20);
+            bench.config.tuning.boot_check_bytes = bytes;
+            match start(&bench, true) {
+                Err(JournalError::Corrupt { row: 3, .. }) => assert!(ends || bytes > 0, "offset {offset}"),
+                Err(error) => panic!("{error}"),
+                Ok(found) => {
+                    assert!(!ends && bytes == 0, "offset {offset}");
+                    while found.journal.tend() {}
+                    assert!(found.journal.damage().is_some(), "the scrub has read it");
+                }
+            }
+        }
+    }
+}

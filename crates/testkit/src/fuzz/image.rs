@@ -50,6 +50,10 @@ impl Replay for Records {
     fn record(&mut self, record: &Record) {
         self.0.push(record.clone());
     }
+
+    fn start_over(&mut self) {
+        self.0.clear();
+    }
 }
 
 type Seen = Result<(Audit, Vec<Record>), JournalError>;

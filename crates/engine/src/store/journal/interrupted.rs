@@ -56,7 +56,7 @@ struct Ending {
 }
 
 /// Gives every execution without a terminal event exactly one, all durable when this returns, but for those that there
-/// is no room for.
+/// is no room for. `found` are the executions that go on.
 pub(super) fn end_all(
     journal: &Journal,
     recovery: &RecoveryReport,
@@ -83,7 +83,7 @@ pub(super) fn end_all(
         };
         match ended {
             Ok(()) => {
-                found.status = Status::Failed;
+                found.kept.status = Status::Failed;
                 found.kept.sequence = terminal.sequence;
                 found.kept.bytes += json_bytes;
                 found.kept.ended = Some(terminal.time);

@@ -68,10 +68,10 @@ impl JournalStore {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn open(config: &Config, limits: StoreLimits) -> Result<(JournalStore, Opened), OpenError> {
-        let mut rebuild = Rebuild::default();
+        let mut rebuild = Rebuild::new(limits);
         let (journal, recovery) = Journal::open(config, &mut rebuild)?;
         let wait = |_: &Journal, ticket: Ticket| ticket.wait();
-        let (store, opened) = start(config, limits, journal, Blocking::Threads, recovery, rebuild, wait)?;
+        let (store, opened) = start(config, journal, Blocking::Threads, recovery, rebuild, wait)?;
         // Not before the waits above: from here on this task alone is woken.
         tokio::spawn(store.dispatch());
         if opened.unended > 0 {
@@ -96,24 +96,24 @@ impl JournalStore {
     /// # Errors
     /// The journal's; a record that is not known.
     pub fn open_reading(config: &Config) -> Result<JournalStore, OpenError> {
-        let mut rebuild = Rebuild::default();
+        // What an old copy holds is not looked at with today's limits.
+        let limits = StoreLimits { retention_ms: u64::MAX, ..StoreLimits::NODE };
+        let mut rebuild = Rebuild::new(limits);
         let journal = Journal::open_reading(config, &mut rebuild)?;
         if let Some(sequence) = rebuild.unknown() {
             return Err(OpenError::UnknownRecord { sequence });
         }
-        // What an old copy holds is not looked at with today's limits.
-        let limits = StoreLimits { retention_ms: u64::MAX, ..StoreLimits::NODE };
         let mut state = State {
-            ledger: Ledger::new(limits),
+            ledger: rebuild.ledger,
             records: HashMap::new(),
             recent: Recent::default(),
             unforgotten: Vec::new(),
-            copied: HashMap::new(),
+            copied: rebuild.copied,
             newest: rebuild.newest,
             unended: Vec::new(),
             over: Some(StoreError::ReadOnly),
         };
-        fill(&mut state, rebuild.executions);
+        fill(&mut state, rebuild.open);
         let clock = Arc::clone(&config.clock);
         let (blocking, state) = (Blocking::Threads, Mutex::new(state));
         let ending = tokio::sync::Mutex::default();
@@ -159,7 +159,7 @@ impl JournalStore {
         config: &Config,
         limits: StoreLimits,
     ) -> Result<(JournalStore, Journal, Opened), OpenError> {
-        let mut rebuild = Rebuild::default();
+        let mut rebuild = Rebuild::new(limits);
         let (journal, recovery) = Journal::open_manual(config, &mut rebuild)?;
         let turn = |journal: &Journal, mut ticket: Ticket| loop {
             if let Some(result) = ticket.try_result() {
@@ -167,15 +167,13 @@ impl JournalStore {
             }
             journal.turn();
         };
-        let (store, opened) =
-            start(config, limits, journal.clone(), Blocking::InPlace, recovery, rebuild, turn)?;
+        let (store, opened) = start(config, journal.clone(), Blocking::InPlace, recovery, rebuild, turn)?;
         Ok((store, journal, opened))
     }
 }
 
 fn start(
     config: &Config,
-    limits: StoreLimits,
     journal: Journal,
     blocking: Blocking,
     recovery: RecoveryReport,
@@ -185,17 +183,17 @@ fn start(
     if let Some(sequence) = rebuild.unknown() {
         return Err(OpenError::UnknownRecord { sequence });
     }
-    let mut found = rebuild.executions;
+    let (limits, mut found) = (rebuild.limits, rebuild.open);
     let wall = Timestamp(config.clock.wall_ms());
     let now = wall.max(rebuild.newest);
     let Endings { ended: interrupted, unended } =
         interrupted::end_all(&journal, &recovery, &mut found, now, wait)?;
     let mut state = State {
-        ledger: Ledger::new(limits),
+        ledger: rebuild.ledger,
         records: HashMap::new(),
         recent: Recent::default(),
         unforgotten: Vec::new(),
-        copied: HashMap::new(),
+        copied: rebuild.copied,
         newest: if interrupted.is_empty() { rebuild.newest } else { now },
         unended: unended.iter().map(|(interrupted, _)| *interrupted).collect(),
         over: None,
@@ -218,18 +216,18 @@ fn start(
     Ok((store, Opened { recovery, interrupted, unended: count, clock: found }))
 }
 
-/// The accounts and records of what was found.
+/// The accounts and records of what was found going on: the ledger has the others. What goes on keeps its key, so
+/// nobody in the ledger is a younger owner of it.
 fn fill(state: &mut State, found: HashMap<ExecutionId, Found>) {
-    // By age, so that a key that was given again belongs to the younger execution.
     let mut found: Vec<(ExecutionId, Found)> = found.into_iter().collect();
     found.sort_by_key(|(_, found)| found.opened_by);
     for (id, found) in found {
-        state.ledger.restore(id, found.kept);
-        if let Some(held) = found.held_by_copy {
-            state.copied.insert(id, held);
+        let kept = found.kept;
+        state.ledger.restore(id, kept);
+        if kept.ended.is_none() {
+            let record = Record { status: kept.status, last_sequence: kept.sequence, live: None };
+            state.records.insert(id, record);
         }
-        let Found { status, kept, .. } = found;
-        state.records.insert(id, Record { status, last_sequence: kept.sequence, live: None });
     }
 }
 
@@ -244,11 +242,10 @@ fn clock_found(wall: Timestamp, newest: Timestamp, retention_ms: u64, expired: u
     }
 }
 
-/// What the records say of one execution.
+/// What the records say of one execution that goes on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) kept: Kept,
-    pub(super) status: Status,
     /// Sequence of the record that opened it.
     opened_by: u64,
     pub(super) time: Timestamp,
@@ -257,24 +254,18 @@ pub(super) struct Found {
     /// The journal was restored from a copy after this execution was created: what the original went on to do
     /// is not known.
     pub(super) restored: bool,
-    /// The number of its last event in the copy, if it had not ended there (JB-9).
-    held_by_copy: Option<u64>,
-}
-
-impl Found {
-    /// The journal is a copy from here on.
-    fn restored(&mut self) {
-        self.restored = true;
-        if self.kept.ended.is_none() {
-            self.held_by_copy.get_or_insert(self.kept.sequence);
-        }
-    }
 }
 
 /// Takes the journal's records.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Rebuild {
-    executions: HashMap<ExecutionId, Found>,
+    limits: StoreLimits,
+    /// The executions that ended, as they end: an account is all that is kept of them.
+    ledger: Ledger,
+    /// Those that have not.
+    open: HashMap<ExecutionId, Found>,
+    /// The number of its last event in a restored copy, of what had not ended there (JB-9).
+    copied: HashMap<ExecutionId, u64>,
     newest: Timestamp,
     fence: Fence,
     /// The first record that could not be interpreted.
@@ -297,6 +288,10 @@ impl Replay for Rebuild {
         true
     }
 
+    fn start_over(&mut self) {
+        *self = Rebuild::new(self.limits);
+    }
+
     fn digest(&mut self, of: &StreamDigest<'_>) {
         let before = Timestamp(of.newest_before_ms);
         let taken = Digest::decode(of.bytes).and_then(|mut digest| {
@@ -314,6 +309,19 @@ impl Replay for Rebuild {
 }
 
 impl Rebuild {
+    fn new(limits: StoreLimits) -> Rebuild {
+        Rebuild {
+            limits,
+            ledger: Ledger::new(limits),
+            open: HashMap::new(),
+            copied: HashMap::new(),
+            newest: Timestamp(0),
+            fence: Fence::default(),
+            unknown: None,
+            headless: HashMap::new(),
+        }
+    }
+
     /// The first record that makes no sense, once all were taken.
     fn unknown(&self) -> Option<u64> {
         self.headless.values().copied().chain(self.unknown).min()
@@ -326,11 +334,19 @@ impl Rebuild {
             KIND_FORGET => {
                 for id in Forget::ids(&record.body).ok()? {
                     let id = ExecutionId::from_bytes(id);
-                    self.executions.remove(&id);
+                    self.open.remove(&id);
+                    self.ledger.remove(id);
+                    self.copied.remove(&id);
                     self.headless.remove(&id);
                 }
             }
-            KIND_RESTORED => self.executions.values_mut().for_each(Found::restored),
+            KIND_RESTORED => {
+                // The journal is a copy from here on.
+                for (id, found) in &mut self.open {
+                    found.restored = true;
+                    self.copied.entry(*id).or_insert(found.kept.sequence);
+                }
+            }
             // The fence is no concern of the executions.
             _ => {}
         }
@@ -348,24 +364,41 @@ impl Rebuild {
     /// A run of records of an execution, from `first_sequence` on. `None` if it cannot be interpreted.
     fn take(&mut self, id: ExecutionId, first_sequence: u64, digest: &Digest) -> Option<()> {
         if let Some(CreatedAt { created_at, identity, opened_by }) = digest.created {
-            let kept = Kept { created_at, identity, bytes: 0, sequence: 0, ended: None };
-            let (status, time) = (Status::Accepted, created_at);
-            let (routed, restored) = (false, false);
-            let found = Found { kept, status, opened_by, time, routed, restored, held_by_copy: None };
-            self.executions.insert(id, found);
-        }
-        let Some(found) = self.executions.get_mut(&id) else {
+            let (status, bytes, sequence, ended) = (Status::Accepted, 0, 0, None);
+            let kept = Kept { created_at, identity, bytes, sequence, status, ended };
+            let mut found = Found { kept, opened_by, time: created_at, routed: false, restored: false };
+            found.take(digest)?;
+            if found.kept.ended.is_some() {
+                self.ledger.restore(id, found.kept);
+            } else {
+                self.open.insert(id, found);
+            }
+        } else if let Some(found) = self.open.get_mut(&id) {
+            found.take(digest)?;
+            if found.kept.ended.is_some() {
+                self.ledger.restore(id, found.kept);
+                self.open.remove(&id);
+            }
+        } else if self.ledger.created_at(id).is_some() {
+            // Nothing happens to an execution behind its end.
+            return self.ledger.restore_more(id, digest.bytes).filter(|()| digest.last.is_none());
+        } else {
             self.headless.entry(id).or_insert(first_sequence);
-            return Some(());
-        };
-        found.kept.bytes = found.kept.bytes.checked_add(digest.bytes)?;
-        found.routed |= digest.routed;
+        }
+        Some(())
+    }
+}
+
+impl Found {
+    fn take(&mut self, digest: &Digest) -> Option<()> {
+        self.kept.bytes = self.kept.bytes.checked_add(digest.bytes)?;
+        self.routed |= digest.routed;
         if let Some(LastEvent { status, number, time, newest }) = digest.last {
-            found.status = status;
-            found.time = time;
-            found.kept.sequence = number;
+            self.time = time;
+            self.kept.status = status;
+            self.kept.sequence = number;
             // As it was settled then: by the newest time in the journal.
-            found.kept.ended = status.is_terminal().then_some(newest);
+            self.kept.ended = status.is_terminal().then_some(newest);
         }
         Some(())
     }

@@ -25,15 +25,23 @@ impl Shared {
     /// What is at a watch's place.
     pub(super) fn look(&self, id: ExecutionId, after: u64) -> Result<Found, StoreError> {
         let state = self.readable()?;
-        let record = state.records.get(&id).ok_or(StoreError::Unknown)?;
-        if after >= record.last_sequence {
-            return match (record.status.is_terminal(), state.over) {
+        let record = state.records.get(&id);
+        let (status, last_sequence) = match record {
+            Some(record) => (record.status, record.last_sequence),
+            None => state
+                .ledger
+                .ended(id)
+                .map(|ended| (ended.status, ended.last_sequence))
+                .ok_or(StoreError::Unknown)?,
+        };
+        if after >= last_sequence {
+            return match (status.is_terminal(), state.over) {
                 (true, _) => Ok(Found::End),
                 (false, Some(error)) => Err(error),
                 (false, None) => Ok(Found::NotYet),
             };
         }
-        let window = match &record.live {
+        let window = match record.and_then(|record| record.live.as_ref()) {
             Some(live) => Some(&live.window),
             None => state.recent.get(id).map(|ended| &ended.window),
         };
@@ -65,11 +73,7 @@ impl Shared {
 
     /// The short facts of an execution that new calls may see.
     pub(super) fn visible(&self, state: &State, id: ExecutionId) -> Option<Brief> {
-        let record = state.records.get(&id).filter(|record| record.last_sequence > 0)?;
-        if !state.ledger.visible(id, self.now(state)) {
-            return None;
-        }
-        Some(record.brief(id, state.ledger.created_at(id)?))
+        state.brief(id).filter(|_| state.ledger.visible(id, self.now(state)))
     }
 
     /// The execution's fold: at hand for a live one, kept for a recent one, else read from the journal.

@@ -23,17 +23,27 @@ fn limits(max_executions: usize, max_bytes: u64) -> StoreLimits {
 fn finished(ledger: &mut Ledger, number: u8, time: u64) -> Vec<ExecutionId> {
     let evicted = ledger.open(id(number), Timestamp(time), None, weight(1, 100), NOW).unwrap();
     ledger.admit(id(number), terminal(2, 100), NOW).unwrap();
-    ledger.settle(id(number), Timestamp(time));
+    ledger.settle(id(number), Status::Succeeded, Timestamp(time));
     evicted
 }
 
 fn invariants(ledger: &Ledger) {
-    assert_eq!(ledger.bytes, ledger.accounts.values().map(|account| account.bytes).sum::<u64>());
-    assert_eq!(ledger.created.len(), ledger.accounts.len());
-    let ended = ledger.accounts.values().filter(|account| account.ended.is_some()).count();
-    let over = ledger.accounts.values().filter(|account| account.over).count();
+    let all: Vec<&accounts::Account> = ledger.created.iter().map(|slot| &ledger.accounts[slot]).collect();
+    assert_eq!(ledger.bytes, all.iter().map(|account| account.bytes).sum::<u64>());
+    assert_eq!(all.len(), ledger.accounts.len());
+    assert!(all.is_sorted_by_key(|account| account.by_creation()));
+    let ended = all.iter().filter(|account| account.ended.is_some()).count();
+    let over = all.iter().filter(|account| account.over).count();
+    for order in [&ledger.ended.keyed, &ledger.ended.keyless] {
+        assert!(order.iter().map(|slot| ledger.accounts[slot].by_end()).is_sorted());
+    }
     assert_eq!(ledger.ended.keyed.len() + ledger.ended.keyless.len() + over, ended);
-    assert!(ledger.keys.values().all(|id| ledger.accounts.contains_key(id)));
+    let of_key = |account: &&&accounts::Account| {
+        account.identity.is_some_and(|identity| {
+            ledger.accounts.of_key(&identity.key_hash).is_some_and(|owner| owner.id == account.id)
+        })
+    };
+    assert_eq!(all.iter().filter(of_key).count(), ledger.accounts.owners());
 }
 
 #[test]
@@ -72,7 +82,7 @@ fn active_and_undurable_executions_stay() {
     assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 1), NOW), Err(StoreError::Full));
     ledger.admit(id(1), terminal(2, 100), NOW).unwrap();
     assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 1), NOW), Err(StoreError::Full));
-    ledger.settle(id(1), Timestamp(0));
+    ledger.settle(id(1), Status::Succeeded, Timestamp(0));
     assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 1), NOW), Ok(vec![id(1)]));
     invariants(&ledger);
 }
@@ -118,7 +128,7 @@ fn keys_live_and_die_with_their_execution() {
     assert_eq!(ledger.owner(&identity, Timestamp(0)), Some(Owner { id: id(1), same_request: true }));
     assert_eq!(ledger.owner(&other, Timestamp(0)), Some(Owner { id: id(1), same_request: false }));
     ledger.admit(id(1), terminal(2, 1), NOW).unwrap();
-    ledger.settle(id(1), Timestamp(50));
+    ledger.settle(id(1), Status::Failed, Timestamp(50));
     assert!(ledger.owner(&identity, Timestamp(149)).is_some());
     assert_eq!(ledger.owner(&identity, Timestamp(150)), None);
     assert!(!ledger.visible(id(1), Timestamp(150)));
@@ -149,7 +159,7 @@ fn keyed(ledger: &mut Ledger, number: u8, time: u64) {
     let identity = Identity { key_hash: [number; 32], fingerprint: [0; 32] };
     ledger.open(id(number), Timestamp(time), Some(identity), weight(1, 100), Timestamp(time)).unwrap();
     ledger.admit(id(number), terminal(2, 100), Timestamp(time)).unwrap();
-    ledger.settle(id(number), Timestamp(time));
+    ledger.settle(id(number), Status::Succeeded, Timestamp(time));
 }
 
 #[test]
@@ -197,4 +207,27 @@ fn what_expired_stays_hidden_when_the_clock_is_set_back() {
     ledger.unpin(id(1));
     assert_eq!(ledger.expire(Timestamp(20)), [id(1)]);
     invariants(&ledger);
+}
+
+/// R27: the engine's part of what a retained execution takes, at the number where its tables are emptiest. The journal's
+/// part is its index's to test: 80, so that both are at most 280.
+#[test]
+fn an_ended_execution_takes_little_memory() {
+    const EXECUTIONS: u64 = (1 << 17) + 1;
+    let mut ledger = Ledger::new(StoreLimits::NODE);
+    for number in 0..EXECUTIONS {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+        let identity =
+            Identity { key_hash: [bytes, bytes].concat().try_into().unwrap(), fingerprint: [7; 32] };
+        let (created_at, ended) = (Timestamp(number), Some(Timestamp(number + 900)));
+        let (sequence, status) = (12, Status::Succeeded);
+        let kept = Kept { created_at, identity: Some(identity), bytes: 3000, sequence, status, ended };
+        ledger.restore(ExecutionId::from_bytes(bytes), kept);
+    }
+    let orders = [&ledger.created, &ledger.ended.keyed, &ledger.ended.keyless];
+    let orders: usize = orders.into_iter().map(accounts::Order::memory_bytes).sum();
+    let each = (ledger.accounts.memory_bytes() + orders) as u64 / EXECUTIONS;
+    assert!(each <= 200, "{each} bytes");
+    assert_eq!(ledger.accounts.len() as u64, EXECUTIONS);
 }

@@ -12,7 +12,7 @@ use crate::recovery::table::{self, Found, Position, Verdict};
 use crate::recovery::walk::{Step, Walker};
 use crate::segment::Segment;
 
-impl Scanner<'_, '_> {
+impl Scanner<'_> {
     /// Row 3: files that claim the same segments, and none holds the other as a replacement holds its sources.
     pub(super) fn crossing(&mut self, named: SegmentName) {
         let mut decision = table::decide(Position::NotLast, Found::Foreign, true);
@@ -36,8 +36,8 @@ impl Scanner<'_, '_> {
         named: Option<EndRecord>,
     ) -> Result<EndRecord> {
         let header = &segment.header;
-        let mut walker = Walker::new(segment, &header.link_in, false, self.codec)?;
-        let mut facts = self.begin_walk(segment, &walker);
+        let mut walker = self.walker(segment, &header.link_in, false)?;
+        let mut facts = self.begin_walk(segment, &walker.next);
         loop {
             let found = match walker.sealed {
                 true => sealed(segment, &walker, start, named),
@@ -55,7 +55,7 @@ impl Scanner<'_, '_> {
             if decision.verdict == Verdict::Sound {
                 break;
             }
-            self.problem(place(segment, &walker), decision);
+            self.problem(place(segment, &walker.next), decision);
             if walker.sealed || !self.skip_pieces(segment, &mut walker)? {
                 break;
             }
@@ -63,7 +63,7 @@ impl Scanner<'_, '_> {
         walker.give_up_merging();
         self.in_order(segment, &mut walker);
         self.head_inside(segment, &walker);
-        if let Some(sources) = &walker.sources {
+        if let Some(sources) = walker.sources.as_ref().filter(|_| !self.judging) {
             self.sink.sources(sources);
         }
         self.out.segments.push(SegmentFacts { last_sequence: header.link_out.last_sequence, ..facts });
@@ -105,7 +105,7 @@ impl Scanner<'_, '_> {
         let Some(end) = named.map(|source| source.end) else { return };
         let told = (slot.chain, slot.last_sequence) == (end.chain, end.last_sequence);
         if slot.frames > end.frames || (slot.frames == end.frames && !told) {
-            self.another_history(segment, walker, Position::NotLast);
+            self.another_history(segment, &walker.next, Position::NotLast);
         }
     }
 }

@@ -4,41 +4,41 @@ use sealog_journal_format::end::{EndRecord, How};
 
 use super::Scanner;
 use crate::recovery::findings::{SegmentFacts, Unchecked};
-use crate::recovery::sweep::{self, Sound, Sweep, Swept};
+use crate::recovery::sweep::{self, Swept};
 use crate::segment::Segment;
 
-impl Scanner<'_, '_> {
+impl Scanner<'_> {
     /// Takes what the sweep found of an ended segment. `false`: it has to be walked.
     pub(super) fn swept(
         &mut self,
         segment: &Segment,
         start: &EndRecord,
         end: &EndRecord,
-        swept: Swept,
+        swept: &Swept,
     ) -> bool {
+        let Swept::Summarised { read, summary } = swept else { return false };
+        let Some(read_summary) = summary.read() else { return false };
+        let compacted = segment.is_compacted();
+        // Of a compacted one some sequences may have no record any more.
+        let counted = || {
+            let pieces: u64 = read_summary.pieces().map(|piece| piece.records).sum();
+            pieces + read_summary.own.len() as u64
+        };
+        let own_end = summary.end();
         let facts = SegmentFacts {
-            frames: end.frames,
-            records: end.last_sequence - start.last_sequence,
+            frames: own_end.frames,
+            records: if compacted { counted() } else { end.last_sequence - start.last_sequence },
             first_sequence: start.last_sequence + 1,
             last_sequence: end.last_sequence,
-            end_offset: end.end_offset,
-            sealed: end.how == How::Sealed,
+            end_offset: own_end.end_offset,
+            sealed: own_end.how == How::Sealed,
             ..self.begin(segment)
         };
-        let read = match swept {
-            Swept::Unknown => return false,
-            Swept::Sound { read } => read,
-            Swept::Summarised { read, summary } => {
-                let Some(summary) = summary.read() else { return false };
-                self.sink.summary(&facts, &summary);
-                read
-            }
-        };
-        if let Some(Sweep::Judge { judged, .. }) = self.sweep.as_deref_mut() {
-            judged.insert(segment.number, Sound { start: *start, end: *end, read });
+        if !self.judging {
+            self.sink.summary(&facts, &read_summary);
         }
-        let bytes = sweep::data_bytes(end);
-        self.out.unchecked.push(Unchecked { segment: segment.number, bytes, read });
+        let bytes = sweep::data_bytes(&own_end);
+        self.out.unchecked.push(Unchecked { segment: segment.number, bytes, read: *read });
         self.out.segments.push(facts);
         true
     }

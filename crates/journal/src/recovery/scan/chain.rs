@@ -1,0 +1,186 @@
+//! The order in which a scan goes through the segments: one after the other, and at a start the last one twice.
+
+use std::sync::Arc;
+
+use sealog_journal_format::end::EndRecord;
+use sealog_journal_format::names::SegmentName;
+use sealog_journal_format::{HeadSlot, HeadState as SlotState};
+
+use super::{Relying, Scanner, ranges};
+use crate::codec::Codec;
+use crate::error::Result;
+use crate::recovery::evidence::{FollowerEvidence, follower};
+use crate::recovery::findings::Scan;
+use crate::recovery::sweep::{self, Ahead, Sweep, Swept};
+use crate::segment::Segment;
+use crate::store::Store;
+
+/// What a failed sync may have left in the page cache and not on the device: never more than these.
+const NEWEST: usize = 2;
+
+/// All published segments in order, with what the first frame of each names.
+struct Chain {
+    names: Vec<SegmentName>,
+    segments: Vec<Option<Arc<Segment>>>,
+    links: Vec<Option<EndRecord>>,
+    /// The newest with a valid link (JR-2).
+    last: Option<usize>,
+    follower: FollowerEvidence,
+}
+
+impl Chain {
+    /// Reads the links from place `from` on, the others stay as they are.
+    fn look(&mut self, from: usize, uncached: bool, codec: &dyn Codec) -> Result<()> {
+        let newest = self.segments.len().saturating_sub(NEWEST);
+        self.links.truncate(from);
+        for (at, segment) in self.segments.iter().enumerate().skip(from) {
+            self.links.push(match segment {
+                Some(segment) => ranges::peek_link(segment, uncached && at >= newest, codec)?,
+                None => None,
+            });
+        }
+        self.last = self.links.iter().rposition(Option::is_some);
+        self.follower = match self.last {
+            Some(last) => follower(&self.segments, last)?,
+            None => FollowerEvidence::default(),
+        };
+        Ok(())
+    }
+
+    fn last_segment(&self) -> Option<&Segment> {
+        self.segments.get(self.last?)?.as_deref()
+    }
+
+    /// The end that the next segment's link names for the one at this place.
+    fn named(&self, at: usize) -> Option<EndRecord> {
+        let neighbour = self.names.get(at + 1)?.first() == self.names[at].last() + 1;
+        self.links.get(at + 1).copied().flatten().filter(|_| neighbour)
+    }
+}
+
+/// Between two segments.
+#[derive(Clone, Copy)]
+struct Walking {
+    /// How the last one ended, and its number.
+    previous: EndRecord,
+    before: u64,
+    /// The first of those missing since.
+    lost: Option<u64>,
+}
+
+/// How far a scan was when it came to the last segment.
+struct BeforeLast {
+    at: usize,
+    walking: Walking,
+    segments: usize,
+    opened: usize,
+}
+
+impl Scanner<'_> {
+    /// `false`: what `rely` made durable is not what was handed out.
+    pub(super) fn chain(
+        &mut self,
+        store: &Store,
+        names: Vec<SegmentName>,
+        segments: Vec<Option<Arc<Segment>>>,
+        sweep: Option<Sweep>,
+        rely: Option<Relying<'_>>,
+    ) -> Result<bool> {
+        let (links, follower) = (Vec::new(), FollowerEvidence::default());
+        let mut chain = Chain { names, segments, links, last: None, follower };
+        chain.look(0, self.options.uncached_last, self.codec)?;
+        self.last_is_log(chain.last_segment());
+        let named = self.head.slot.as_ref().map_or(0, |slot| slot.segment);
+        let jobs = sweep::jobs(named, &chain.names, &chain.segments, &chain.links);
+        let ahead = Ahead::new(store, jobs, sweep, self.options.threads);
+        ahead.with_workers(|| {
+            let mut walking = Walking { previous: EndRecord::NONE, before: 0, lost: None };
+            let last = chain.last.unwrap_or(0);
+            let mut before_last = BeforeLast { at: last, walking, segments: 0, opened: 0 };
+            for at in 0..chain.segments.len() {
+                if at == last {
+                    (before_last.walking, before_last.segments) = (walking, self.out.segments.len());
+                    before_last.opened = self.out.opened.len();
+                }
+                self.walk(&chain, at, &mut walking, &ahead.take(at))?;
+            }
+            self.behind_chain(&walking);
+            match rely {
+                Some(rely) => self.last_again(&mut chain, &before_last, rely),
+                None => Ok(true),
+            }
+        })
+    }
+
+    /// JR-7: once what is there was made durable, the last segment is read again, from the device where that works, and
+    /// judged again. Its bodies were opened before; that they are the same is known by chain values and CRCs.
+    fn last_again(&mut self, chain: &mut Chain, before: &BeforeLast, rely: Relying<'_>) -> Result<bool> {
+        rely(&self.out)?;
+        self.options.uncached_last = true;
+        let (links, last) = (chain.links.clone(), chain.last);
+        chain.look(links.len().saturating_sub(NEWEST), true, self.codec)?;
+        if (links, last) != (chain.links.clone(), chain.last) {
+            return Ok(false);
+        }
+        let first = std::mem::replace(&mut self.out, Scan::nothing());
+        self.out.opened.extend_from_slice(&first.opened[..before.opened]);
+        self.judging = true;
+        let mut walking = before.walking;
+        for at in before.at..chain.segments.len() {
+            self.walk(chain, at, &mut walking, &Swept::Unknown)?;
+        }
+        self.judging = false;
+        let again = std::mem::replace(&mut self.out, first);
+        let out = &self.out;
+        let follower = |scan: &Scan| scan.follower.as_ref().map(|follower| follower.number);
+        Ok(again.problems.is_empty()
+            && again.segments == out.segments[before.segments..]
+            && (again.end, again.standing_frames) == (out.end, out.standing_frames)
+            && again.tails == out.tails
+            && follower(&again) == follower(out))
+    }
+
+    fn walk(&mut self, chain: &Chain, at: usize, walking: &mut Walking, swept: &Swept) -> Result<()> {
+        let number = chain.names[at].first();
+        if number != walking.before + 1 {
+            walking.lost = walking.lost.or(Some(walking.before + 1));
+        }
+        walking.before = chain.names[at].last();
+        let Some(segment) = &chain.segments[at] else {
+            walking.lost = walking.lost.or(Some(number));
+            return Ok(());
+        };
+        let previous = walking.previous;
+        if let Some(first) = walking.lost.take() {
+            self.lost(first, &previous, chain.links[at].map(|link| link.last_sequence));
+        }
+        self.lineage(segment);
+        let start = chain.links[at].unwrap_or(previous);
+        let named = chain.named(at);
+        let swept = named.filter(|end| self.swept(segment, &start, end, swept));
+        walking.previous = match chain.last {
+            _ if swept.is_some() => swept.unwrap_or(start),
+            _ if segment.is_compacted() => self.compacted(segment, &start, named)?,
+            Some(last) if at < last => self.ended(segment, &start, named)?,
+            Some(last) if at == last => self.last(segment, &start, &chain.follower)?,
+            last => {
+                let first = at == last.map_or(0, |last| last + 1);
+                self.behind_last(segment, &previous, first)?
+            }
+        };
+        segment.release();
+        self.out.opened.push(Arc::clone(segment));
+        Ok(())
+    }
+
+    fn behind_chain(&mut self, walking: &Walking) {
+        let head = self.head.slot.as_ref().filter(|slot| slot.segment > walking.before);
+        let lost = walking.lost.or(head.map(|_| walking.before + 1));
+        if let Some(first) = lost {
+            // An open head says how far it came at least; where that was the end only a closed one knows.
+            let closed = |slot: &&HeadSlot| slot.segment >= first && slot.state == SlotState::Closed;
+            let end = self.head.slot.as_ref().filter(closed).map(|slot| slot.last_sequence);
+            self.lost(first, &walking.previous, end);
+        }
+    }
+}
