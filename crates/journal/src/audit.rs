@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sealog_disk::ErrorKind;
+use sealog_disk::{ErrorKind, Folder};
 
 use crate::config::Config;
 use crate::error::{JournalError, Result};
@@ -64,21 +64,44 @@ impl Audit {
     }
 }
 
+/// Passes over a journal whose segments come and go meanwhile.
+const PASSES_MAX: usize = 8;
+
 /// Reads everything and hands it to a sink made by `make`. A bad read, and a read during which a writer came, is tried
-/// once more, with a new sink, after reading head, keyring and directory again (JR-13).
+/// once more, with a new sink, after reading head, keyring and directory again; and again for as long as segments came
+/// or went meanwhile, since a compaction that removes what was listed looks like damage (JR-13).
 ///
 /// # Errors
 /// What keeps the scan from starting (no journal, wrong key, newer format) or a storage error. Damage is no error
 /// here; it is in the answer.
 pub fn audit<S: Sink>(config: &Config, make: &mut dyn FnMut() -> S) -> Result<(Audit, S)> {
-    let first = once(config, make());
-    let again = match &first {
-        Ok((audit, _)) => !audit.problems.is_empty() || (!audit.live && config.disk.is_locked()?),
-        // A file went between the listing and the look into it: a writer removes what it has judged to be empty.
-        Err(JournalError::Disk(e)) => matches!(e.kind, ErrorKind::NotFound | ErrorKind::ShortRead),
-        Err(_) => false,
-    };
-    if again { once(config, make()) } else { first }
+    let mut listed: Option<Vec<String>> = None;
+    for _ in 1..PASSES_MAX {
+        let found = once(config, make());
+        let again = match &found {
+            Ok((audit, _)) => !audit.problems.is_empty() || (!audit.live && config.disk.is_locked()?),
+            // A file went between the listing and the look into it: a writer removes what it has judged to be empty.
+            Err(JournalError::Disk(e)) => matches!(e.kind, ErrorKind::NotFound | ErrorKind::ShortRead),
+            Err(_) => false,
+        };
+        if !again {
+            return found;
+        }
+        let before = listed.replace(segments(config)?);
+        if before.is_some() && before == listed {
+            return found;
+        }
+    }
+    once(config, make())
+}
+
+/// The names of all segments.
+fn segments(config: &Config) -> Result<Vec<String>> {
+    let entries = config.disk.list(Folder::Segments)?;
+    let mut names: Vec<String> = entries.into_iter().map(|entry| entry.file).collect();
+    names.retain(|name| name.ends_with(".seg"));
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// One pass without a second try: for a sink that cannot be made anew.

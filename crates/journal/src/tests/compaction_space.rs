@@ -67,6 +67,7 @@ fn the_disk_stays_small_over_many_cycles() {
         }
     }
     let bound = 3 * live + 4 * SEGMENT_BYTES;
+    println!("{cycles} cycles, at most {largest} bytes where {bound} are allowed, at most {files} files");
     assert!(largest < bound, "{largest} bytes of at most {bound}");
     assert!(files < 24, "{files} files");
     for number in cycles - KEPT + 1..=cycles {

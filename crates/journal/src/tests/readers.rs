@@ -246,7 +246,7 @@ fn a_bad_read_is_repeated_once() {
             });
             flip(&image.disk);
             assert!(found.is_sound() || healed + 6 > one_look, "{healed} of {one_look} and {both_looks}");
-            assert!(!found.is_sound() || healed + 4 < both_looks, "{healed} of {both_looks}");
+            assert!(!found.is_sound() || healed + 6 < both_looks, "{healed} of {both_looks}");
         }
         drop(writer);
     }

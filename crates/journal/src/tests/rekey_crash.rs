@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 
 use sealog_disk::sim::{Call, Choice, Fault, FaultKind, SimDisk};
-use sealog_disk::{Folder, Name};
+use sealog_disk::{Folder, Name, Operation};
 use sealog_seal::Secret;
 
 use super::crash::in_parallel;
@@ -336,6 +336,21 @@ fn every_change_survives_every_fault() {
     let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{} failures: {:#?}", failures.len(), &failures[..failures.len().min(20)]);
     assert!(jobs.len() > 1000, "only {} faults", jobs.len());
+}
+
+/// JK-55: the sync behind the first copy's name failed and a later one says that all is well. The name is not there after
+/// a power loss unless the start gives it anew, whatever it did to the other copy.
+#[test]
+fn a_start_makes_the_name_of_the_newer_copy_durable_too() {
+    let disk = with_second();
+    disk.inject(Fault::site(Operation::SyncDirectory, "./", 0, FaultKind::FsyncLies));
+    assert!(matches!(rotate_all(&disk, 34), Err(JournalError::Disk(_))));
+    disk.clear_faults();
+    let durable = |copy: usize| disk.durable_files()[["keyring.0", "keyring.1"][copy]].clone();
+    assert_ne!(Some(durable(0)), disk.bytes(&keyring(0)), "the name was made durable after all");
+    start_and_write(&disk, &[9, 8], 35).unwrap();
+    assert!(durable(0) == durable(1) && Some(durable(0)) == disk.bytes(&keyring(0)));
+    survives_one_copy(&disk, &[9, 8], 36).unwrap();
 }
 
 /// A copy that the change never reached is no reason to try a secret on it (JK-54): the newer one judges the key.

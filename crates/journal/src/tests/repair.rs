@@ -25,13 +25,13 @@ fn journal() -> Bench {
     bench
 }
 
-fn segments(bench: &Bench) -> Vec<Name> {
+pub(crate) fn segments(bench: &Bench) -> Vec<Name> {
     let entries = bench.disk.list(Folder::Segments).unwrap();
     let files = entries.into_iter().filter(|entry| entry.file.ends_with(".seg"));
     files.map(|entry| Name::new(Folder::Segments, &entry.file).unwrap()).collect()
 }
 
-fn repaired(bench: &Bench, target: &SimDisk) -> Result<Repaired, JournalError> {
+pub(crate) fn repaired(bench: &Bench, target: &SimDisk) -> Result<Repaired, JournalError> {
     let disk: Arc<dyn Disk> = Arc::new(bench.disk.clone());
     let source = Config { disk: salvage_view(&disk)?, ..bench.config.clone() };
     let target: Arc<dyn Disk> = Arc::new(target.clone());
@@ -102,7 +102,7 @@ fn fence(bench: &Bench) -> Fence {
 }
 
 /// The offset of the n-th group of a segment.
-fn group(bench: &Bench, segment: u64, nth: usize) -> u64 {
+pub(crate) fn group(bench: &Bench, segment: u64, nth: usize) -> u64 {
     struct Groups(u64, Vec<u64>);
     impl crate::Sink for Groups {
         fn frame(&mut self, frame: &crate::FrameView) {
