@@ -127,6 +127,9 @@ pub enum RuntimeState {
 }
 
 impl RuntimeState {
+    pub const ALL: [RuntimeState; 3] =
+        [RuntimeState::Ready, RuntimeState::Stopping, RuntimeState::Unavailable];
+
     pub fn as_str(self) -> &'static str {
         match self {
             RuntimeState::Ready => "ready",

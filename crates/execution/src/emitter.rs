@@ -130,6 +130,7 @@ mod tests {
         EventBody::Failed { error: ErrorFact::new(PortableCode::InternalError, "m", false), cancelled: false }
     }
 
+    /// RM-2.
     #[tokio::test]
     async fn sequences_are_dense_and_time_never_goes_back() {
         let mut kept = list(&[]);
@@ -145,6 +146,7 @@ mod tests {
         assert_eq!(kept.events.iter().map(|event| event.sequence).collect::<Vec<_>>(), [2, 3, 4]);
     }
 
+    /// RM-2.
     #[tokio::test]
     async fn nothing_follows_a_terminal_event() {
         let mut kept = list(&[]);

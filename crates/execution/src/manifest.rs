@@ -9,6 +9,7 @@ use crate::request::Modality;
 pub const PROTOCOL_VERSION: &str = "0.1.0";
 
 /// One registered provider, serialised as `GET /v1/providers` shows it.
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProviderManifest {
     /// Equal to the identity the provider is registered under.
@@ -16,10 +17,12 @@ pub struct ProviderManifest {
     pub protocol_version: String,
     pub models: Vec<ModelManifest>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(any(test, feature = "contract"), schemars(with = "ProviderLimits"))]
     pub limits: Option<ProviderLimits>,
 }
 
 /// One configured model. Every member is required.
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelManifest {
     pub model: String,
@@ -36,9 +39,11 @@ pub struct ModelManifest {
 
 /// How much a provider is asked at once. Set by whoever registers it and kept by the runtime's gates; what a provider
 /// itself puts into its manifest has no effect.
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ProviderLimits {
     /// Attempts at the same time, at least 1.
+    #[cfg_attr(any(test, feature = "contract"), schemars(range(min = 1)))]
     pub max_concurrency: u32,
     /// Attempts waiting for one of them to end.
     pub max_queue_depth: u32,

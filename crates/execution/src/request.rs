@@ -4,6 +4,8 @@
 //! gives absence a meaning.
 
 mod parse;
+#[cfg(any(test, feature = "contract"))]
+pub mod schema;
 #[cfg(test)]
 mod tests;
 
@@ -36,24 +38,35 @@ pub const ATTEMPTS_MAX: u64 = 32;
 
 /// A checked request. JSON values keep the text they were sent as.
 #[derive(Clone)]
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct ExecutionRequest {
     /// 1 to 256 code points.
+    #[cfg_attr(any(test, feature = "contract"), schemars(length(min = 1, max = NAME_LENGTH_MAX)))]
     pub ability: String,
     /// 1 to 1024 parts.
+    #[cfg_attr(any(test, feature = "contract"), schemars(length(min = 1, max = PARTS_MAX)))]
     pub input: Vec<Part>,
+    #[cfg_attr(any(test, feature = "contract"), schemars(default))]
     pub requirements: Requirements,
+    #[cfg_attr(any(test, feature = "contract"), schemars(default))]
     pub routing: Routing,
     /// 1 to 86 400 000.
+    #[cfg_attr(any(test, feature = "contract"), schemars(default, with = "u64", range(min = 1, max = DURATION_MS_MAX)))]
     pub deadline_ms: Option<u64>,
     /// At most 64 strings, numbers and Booleans. Never proof of identity.
+    #[cfg_attr(any(test, feature = "contract"), schemars(default, schema_with = "schema::metadata"))]
     pub metadata: BTreeMap<String, Box<RawValue>>,
     /// At most 64 JSON values, each meant for whoever documents its name.
+    #[cfg_attr(any(test, feature = "contract"), schemars(default, schema_with = "schema::extensions"))]
     pub extensions: BTreeMap<String, Box<RawValue>>,
     /// The extension `conversation`, which is read here and no longer stands among the others.
+    #[cfg_attr(any(test, feature = "contract"), schemars(skip))]
     pub conversation: Option<Conversation>,
     /// The only target that may be chosen. No member of the public request.
+    #[cfg_attr(any(test, feature = "contract"), schemars(skip))]
     pub only: Option<Target>,
     /// The model API of others that it came through. No member of the public request.
+    #[cfg_attr(any(test, feature = "contract"), schemars(skip))]
     pub origin: Option<Origin>,
 }
 
@@ -162,6 +175,7 @@ impl fmt::Debug for Part {
 }
 
 /// The media parts.
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema), schemars(rename_all = "lowercase"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MediaKind {
     Image,
@@ -182,6 +196,7 @@ impl MediaKind {
 }
 
 /// What a part or a result is made of.
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Modality {
@@ -215,31 +230,54 @@ impl Modality {
 }
 
 /// What must be supported before routing. A Boolean constrains only when it is true.
+#[cfg_attr(
+    any(test, feature = "contract"),
+    derive(schemars::JsonSchema),
+    schemars(deny_unknown_fields, default)
+)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
+    #[cfg_attr(any(test, feature = "contract"), schemars(extend("uniqueItems" = true)))]
     pub input_modalities: Vec<Modality>,
+    #[cfg_attr(any(test, feature = "contract"), schemars(extend("uniqueItems" = true)))]
     pub output_modalities: Vec<Modality>,
     pub stream: bool,
     pub tools: bool,
     pub structured_output: bool,
+    #[cfg_attr(any(test, feature = "contract"), schemars(rename = "async"))]
     pub asynchronous: bool,
     pub cancel: bool,
 }
 
 /// Bounded preferences of the caller.
+#[cfg_attr(
+    any(test, feature = "contract"),
+    derive(schemars::JsonSchema),
+    schemars(deny_unknown_fields, default)
+)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routing {
     /// Accepted for compatibility; has no effect.
+    #[cfg_attr(any(test, feature = "contract"), schemars(with = "Strategy"))]
     pub strategy: Option<Strategy>,
     /// Unique, non-empty names; ranks, never excludes.
+    #[cfg_attr(any(test, feature = "contract"), schemars(extend("uniqueItems" = true), inner(length(min = 1))))]
     pub provider_order: Vec<String>,
+    #[cfg_attr(any(test, feature = "contract"), schemars(with = "bool"))]
     pub allow_fallback: Option<bool>,
     /// 1 to 32.
+    #[cfg_attr(any(test, feature = "contract"), schemars(with = "u32", range(min = 1, max = ATTEMPTS_MAX)))]
     pub max_attempts: Option<u32>,
     /// 1 to 86 400 000.
+    #[cfg_attr(any(test, feature = "contract"), schemars(with = "u64", range(min = 1, max = DURATION_MS_MAX)))]
     pub retry_budget_ms: Option<u64>,
 }
 
+#[cfg_attr(
+    any(test, feature = "contract"),
+    derive(schemars::JsonSchema),
+    schemars(rename_all = "snake_case")
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     FirstAvailable,

@@ -115,6 +115,7 @@ mod tests {
         assert_eq!(parse_cursor(text).ok(), expected, "{text:?}");
     }
 
+    /// PA-26.
     #[test]
     fn decimal_and_harmless_forms() {
         check("", Some(0));

@@ -269,6 +269,7 @@ pub(crate) fn unread_head_answer(status: &[u8]) -> Option<Bytes> {
 mod tests {
     use super::*;
 
+    /// PA-33.
     #[test]
     fn the_table_is_the_documented_one() {
         let rows: Vec<String> = ErrorCode::ALL
@@ -305,6 +306,7 @@ mod tests {
         );
     }
 
+    /// PA-33.
     #[test]
     fn not_found_has_no_retryable_member() {
         assert_eq!(

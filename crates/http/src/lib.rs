@@ -11,6 +11,8 @@ mod answer;
 mod body;
 mod connection;
 pub mod cursor;
+#[cfg(any(test, feature = "contract"))]
+pub mod document;
 mod error;
 mod guard;
 mod operation;

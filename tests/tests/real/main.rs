@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's own functions are tests as well")]
 
 mod clients;
+mod contract;
 mod dialects;
 mod full_disk;
 mod local_model;

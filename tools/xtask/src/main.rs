@@ -7,6 +7,7 @@
 mod cargo;
 mod ci;
 mod compare;
+mod contract;
 mod deny;
 mod exhaustive;
 mod floors;
@@ -44,6 +45,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         Some((verb, rest)) if verb == "compare" => {
             compare::run_plan(&workspace::Workspace::find()?, &compare::Plan::parse(rest)?)
         }
+        Some((verb, rest)) if verb == "contract" => contract::run_args(&workspace::Workspace::find()?, rest),
         Some((verb, rest)) if verb == "mutants" => mutants::run_args(&workspace::Workspace::find()?, rest),
         Some((verb, rest)) if verb == "simulate" => simulate::run_args(&workspace::Workspace::find()?, rest),
         Some((verb, rest)) if verb == "torture" => {
@@ -74,6 +76,9 @@ fn run(args: &[String]) -> anyhow::Result<()> {
             );
             println!(
                 "cargo xtask mutants [--all | NAME ..]\n    faults that the tests must notice; a part without arguments"
+            );
+            println!(
+                "cargo xtask contract --write\n    generates `spec/openapi.yaml` and the request's schema anew"
             );
             println!("cargo xtask fuzz [--seconds N] [TARGET ..]\n    the fuzz targets, a while each");
             Ok(())

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use crate::process::Tally;
 use crate::workspace::Workspace;
-use crate::{cargo, deny, floors, mutants, real, simulate, tidy};
+use crate::{cargo, contract, deny, floors, mutants, real, simulate, tidy};
 
 /// One check. `run` prints findings as it meets them and returns an error when the change may not land.
 pub struct Step {
@@ -44,6 +44,11 @@ pub const STEPS: &[Step] = &[
     },
     Step { name: "floors", about: "crates name lower floors only; floor 0 stays pure", run: floors::step },
     Step { name: "deny", about: "licences, bans, sources; advisories with ADVISORY_ROOT", run: deny::step },
+    Step {
+        name: "contract",
+        about: "OpenAPI document and request schema are what the code says",
+        run: contract::step,
+    },
     Step { name: "clippy", about: "whole workspace, all targets, warnings denied", run: cargo::clippy },
     Step { name: "test", about: "cargo test --workspace --locked", run: cargo::test },
     Step { name: "simulate", about: "2000 seeds of the simulation", run: simulate::step },

@@ -133,6 +133,7 @@ mod tests {
         assert_eq!(bodies(ProviderEvent::Usage(Vec::new())).len(), 0);
     }
 
+    /// PA-31.
     #[test]
     fn what_no_event_can_hold_is_a_protocol_error() {
         let phase = sealog_events::Phase::Processing;

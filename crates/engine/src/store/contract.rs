@@ -165,6 +165,7 @@ macro_rules! event_store_contract {
             f14_05_retention_takes_record_and_identity
             an_expired_execution_is_served_to_its_reader_only
             f14_06_one_executions_bytes_are_limited
+            pa_32_no_snapshot_outgrows_what_clients_read
             one_executions_events_are_limited
             all_bytes_are_limited_and_the_oldest_terminal_goes
             a_young_key_is_refused_for_and_not_evicted

@@ -14,6 +14,11 @@ use super::{Brief, ListPosition, StoreError};
 /// Logical bytes every execution counts besides its events' JSON.
 pub(crate) const EXECUTION_BYTES: u64 = 256;
 
+/// Logical bytes that no execution exceeds, whatever its store may: clients refuse a snapshot or a result above 4 MiB.
+/// What those say once more beside the events' own text (ids, times, target, error, the terminal event) has its room
+/// below that.
+const EXECUTION_BYTES_CEILING: u64 = (4 << 20) - (16 << 10);
+
 /// What a store keeps at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
@@ -135,6 +140,8 @@ impl Ended {
 
 impl Ledger {
     pub(crate) fn new(limits: StoreLimits) -> Ledger {
+        let max_execution_bytes = limits.max_execution_bytes.min(EXECUTION_BYTES_CEILING);
+        let limits = StoreLimits { max_execution_bytes, ..limits };
         Ledger {
             limits,
             accounts: Accounts::default(),

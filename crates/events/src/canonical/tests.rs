@@ -27,6 +27,7 @@ fn hex(bytes: [u8; 32]) -> String {
 }
 
 /// The vectors of the public model runtime, so that a request has the same fingerprint in both.
+/// RM-21.
 #[test]
 fn known_fingerprints() {
     let plain = "6d2acc2a64d0a322216c6a07a49663579bf97d3f0e3b303ba57c5da100815de3";

@@ -23,6 +23,7 @@ fn check_body(body: &EventBody, expected: Result<(), Unproducible>) {
     }
 }
 
+/// PA-31.
 #[test]
 fn longest_event_fits_a_frame() {
     let room = EVENT_JSON_BYTES_MAX - event_json_bytes_max(&delta(0));
@@ -161,6 +162,7 @@ proptest! {
         prop_assert!(text.is_empty() || pieces.iter().all(|piece| !piece.is_empty()));
     }
 
+    /// PA-31.
     #[test]
     fn the_bound_holds_for_every_event(body in arbitrary::body(), sequence: u64, time: u64) {
         let bound = event_json_bytes_max(&body);

@@ -53,6 +53,7 @@ fn target(provider: &str) -> Target {
     Target { provider: provider.to_owned(), model: "m".to_owned() }
 }
 
+/// RM-25.
 #[test]
 fn text_is_joined_by_index_and_sorted() {
     check_result(
@@ -68,6 +69,7 @@ fn text_is_joined_by_index_and_sorted() {
     check_result([EventBody::Accepted], None);
 }
 
+/// RM-25.
 #[test]
 fn tool_calls_stand_in_first_seen_order() {
     check_result(
@@ -99,6 +101,7 @@ fn tool_calls_stand_in_first_seen_order() {
     check_result([arguments("a", "dropped")], None);
 }
 
+/// RM-26.
 #[test]
 fn the_last_result_wins_and_brings_its_artifacts() {
     check_result([delta(0, "text"), result("{\"b\": 1}", None), delta(0, "more")], Some("{\"b\": 1}"));
@@ -110,6 +113,7 @@ fn the_last_result_wins_and_brings_its_artifacts() {
     assert_eq!(artifacts(&[result("1", Some(&["u"])), delta(0, "x")]), Some(1));
 }
 
+/// RM-1, RM-25, RM-27.
 #[test]
 fn status_time_and_target_follow_the_events() {
     let error = ErrorFact::new(PortableCode::ProviderUnavailable, "Provider execution failed", true);

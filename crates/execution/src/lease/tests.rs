@@ -25,6 +25,7 @@ fn a_lease_is_released_exactly_once() {
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
 
+/// RM-14.
 #[tokio::test]
 async fn f14_41_one_runs_one_waits_and_gets_in_on_release() {
     let gate = Gate::new(1, 1);
@@ -40,6 +41,7 @@ async fn f14_41_one_runs_one_waits_and_gets_in_on_release() {
     check(&gate, 0, 0);
 }
 
+/// RM-14.
 #[tokio::test]
 async fn f14_41_without_a_queue_the_second_is_refused() {
     let gate = Gate::new(1, 0);
@@ -50,6 +52,7 @@ async fn f14_41_without_a_queue_the_second_is_refused() {
     assert!(gate.try_acquire().is_ok());
 }
 
+/// RM-14.
 #[tokio::test]
 async fn f14_41_a_cancelled_waiter_leaves_the_queue() {
     let gate = Gate::new(1, 2);

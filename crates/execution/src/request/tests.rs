@@ -34,6 +34,7 @@ fn the_smallest_request() {
     assert_eq!(request.deadline_ms, None);
 }
 
+/// PA-9, PA-13.
 #[test]
 fn every_member_is_read() {
     let request = accepts(
@@ -64,6 +65,7 @@ fn every_member_is_read() {
     assert_eq!(request.extension("y"), None);
 }
 
+/// PA-8.
 #[test]
 fn unknown_members_are_refused_at_every_level() {
     refuses(&with(r#""x":1"#));
@@ -75,6 +77,7 @@ fn unknown_members_are_refused_at_every_level() {
     refuses(&input(r#"{"type":"hologram","uri":"u"}"#));
 }
 
+/// PA-8.
 #[test]
 fn null_is_not_absence() {
     for member in ["requirements", "routing", "deadline_ms", "metadata", "extensions"] {
@@ -105,6 +108,7 @@ fn required_members_must_be_there() {
     refuses("");
 }
 
+/// PA-10.
 #[test]
 fn lengths_and_counts() {
     let ability = |length| {
@@ -134,6 +138,7 @@ fn lengths_and_counts() {
     refuses(&entries("extensions", 65));
 }
 
+/// PA-10.
 #[test]
 fn values_of_metadata_are_scalars() {
     for value in ["null", "[]", "{}"] {
@@ -142,6 +147,7 @@ fn values_of_metadata_are_scalars() {
     }
 }
 
+/// PA-9.
 #[test]
 fn numbers_out_of_range() {
     for value in ["0", "86400001", "1.5", "-1", "\"5\"", "true", "1e999"] {
@@ -165,6 +171,7 @@ fn lists_are_unique_and_closed() {
     accepts(&with(r#""requirements":{"input_modalities":[]}"#));
 }
 
+/// PA-11.
 #[test]
 fn bytes_that_are_not_strict_json() {
     refuses(r#"{"ability":"a","ability":"a","input":[{"type":"text","text":""}]}"#);

@@ -3,6 +3,7 @@ use tower::ServiceExt;
 
 use super::*;
 
+/// PA-34.
 #[tokio::test]
 async fn a_panic_is_an_answer_like_every_other() {
     let panicking = axum_get(|| async {

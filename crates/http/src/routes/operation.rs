@@ -13,7 +13,8 @@ use crate::router::Api;
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Serialize)]
-struct Readiness {
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema))]
+pub(crate) struct Readiness {
     ready: bool,
     reasons: Vec<&'static str>,
 }

@@ -20,6 +20,7 @@ async fn ids(node: &Node, path: &str, last_event_id: Option<&str>) -> Result<Vec
     Ok(body.lines().filter_map(|line| line.strip_prefix("id: ")).map(|id| id.parse().unwrap()).collect())
 }
 
+/// PA-25, PA-26.
 #[tokio::test]
 async fn the_query_wins_over_the_header_and_empty_is_the_start() {
     let node = Node::new(Setup::default());
@@ -37,6 +38,7 @@ async fn the_query_wins_over_the_header_and_empty_is_the_start() {
     assert_eq!(ids(&node, &format!("{events}?after=9007199254740991"), None).await.unwrap(), [0u64; 0]);
 }
 
+/// PA-18, PA-19, PA-26.
 #[tokio::test]
 async fn an_unknown_execution_comes_before_a_bad_cursor() {
     let node = Node::new(Setup::default());
@@ -55,6 +57,7 @@ async fn an_unknown_execution_comes_before_a_bad_cursor() {
     }
 }
 
+/// PA-26.
 #[tokio::test]
 async fn two_last_event_ids_are_none() {
     let node = Node::new(Setup::default());
@@ -67,6 +70,7 @@ async fn two_last_event_ids_are_none() {
     assert_eq!(node.call(request).await.0, 400);
 }
 
+/// PA-18.
 #[tokio::test]
 async fn an_id_of_either_case_is_the_same_execution() {
     let node = Node::new(Setup::default());

@@ -22,6 +22,7 @@ fn frames(text: &str) -> Vec<(u64, String, serde_json::Value)> {
         .collect()
 }
 
+/// PA-20, PA-24, PA-25.
 #[tokio::test]
 async fn f14_43_the_mock_run_over_sse() {
     let listening = Node::new(Setup::default()).listen().await;
@@ -65,6 +66,7 @@ async fn f14_43_the_mock_run_over_sse() {
     assert_eq!((head.status, body.as_str()), (404, r#"{"status":"not_found"}"#), "it has ended");
 }
 
+/// PA-15.
 #[tokio::test]
 async fn f14_43_the_same_stream_as_the_answer_to_a_submission() {
     let listening = Node::new(Setup::default()).listen().await;
@@ -84,6 +86,7 @@ async fn f14_43_the_same_stream_as_the_answer_to_a_submission() {
     assert_eq!(client.head().await.header("connection"), Some("close"));
 }
 
+/// PA-7, PA-18.
 #[tokio::test]
 async fn f14_44_requests_that_are_at_fault() {
     let listening = Node::new(Setup::default()).listen().await;
@@ -104,6 +107,7 @@ async fn f14_44_requests_that_are_at_fault() {
     assert_eq!(client.ask(post_json(&just_fits)).await.0.status, 202);
 }
 
+/// PA-6, PA-22.
 #[tokio::test]
 async fn f14_46_a_failing_store_is_reported_without_its_cause() {
     let node = Node::new(Setup::default());
@@ -134,6 +138,7 @@ async fn f14_46_a_failing_store_is_reported_without_its_cause() {
     assert!(!headers.contains_key("retry-after"));
 }
 
+/// PA-27.
 #[tokio::test]
 async fn f14_47_a_store_that_fails_under_a_stream_breaks_it_and_nothing_else() {
     let listening = Node::new(Setup::default()).listen().await;
@@ -147,6 +152,7 @@ async fn f14_47_a_store_that_fails_under_a_stream_breaks_it_and_nothing_else() {
     assert_eq!(head.status, 200);
 }
 
+/// PA-21, PA-29.
 #[tokio::test]
 async fn f14_48_a_disconnect_ends_the_watch_and_not_the_execution() {
     let mut listening = Node::new(Setup::default()).listen().await;
@@ -172,6 +178,7 @@ async fn f14_48_a_disconnect_ends_the_watch_and_not_the_execution() {
     assert_eq!(refused.as_object().unwrap().len(), 2);
 }
 
+/// PA-2, PA-3.
 #[tokio::test]
 async fn f14_51_every_answer_has_the_two_headers() {
     let listening = Node::new(Setup::default()).listen().await;

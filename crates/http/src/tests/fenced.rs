@@ -8,6 +8,7 @@ const REFUSED: &str = r#"{"error":{"code":"provider_unavailable","message":"Runt
 const UNKNOWN: &str = "/v1/executions/11111111-2222-4333-8444-555555555555";
 const JSON: (&str, &str) = ("content-type", "application/json");
 
+/// PA-23.
 #[tokio::test]
 async fn jb_9_unknown_keys_and_ids_are_answered_503_and_known_ones_as_ever() {
     let node = Node::new(Setup::default());

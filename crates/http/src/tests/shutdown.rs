@@ -6,6 +6,7 @@ use tokio::net::TcpStream;
 use super::node::{Node, STALLING, Setup, get, post_json};
 use crate::{BindError, Server, ServerOptions, Shutdown};
 
+/// PA-30.
 #[tokio::test]
 async fn an_open_stream_receives_its_terminal_event_before_the_end() {
     let mut listening = Node::new(Setup::default()).listen().await;

@@ -9,6 +9,7 @@ use crate::ServerOptions;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
+/// PA-7.
 #[tokio::test]
 async fn the_content_type_starts_with_json_in_any_case() {
     let node = Node::new(Setup::default());
@@ -26,6 +27,7 @@ async fn the_content_type_starts_with_json_in_any_case() {
     assert_eq!(node.post("/v1/executions", &[], PLAIN).await.0, 400);
 }
 
+/// PA-7.
 #[tokio::test]
 async fn a_key_has_1_to_256_utf16_units_and_stands_once() {
     let node = Node::new(Setup::default());
@@ -55,6 +57,7 @@ async fn a_key_has_1_to_256_utf16_units_and_stands_once() {
     check_error(&head, &body, 400, "invalid_request");
 }
 
+/// PA-14.
 #[tokio::test]
 async fn the_same_key_gives_the_same_execution_or_a_refusal() {
     let node = Node::new(Setup::default());
@@ -69,6 +72,7 @@ async fn the_same_key_gives_the_same_execution_or_a_refusal() {
     assert!(body.contains("invalid_request"), "{body}");
 }
 
+/// PA-17.
 #[tokio::test]
 async fn too_much_work_is_503_with_the_hint_to_come_back() {
     let engine = EngineOptions { max_active_executions: 1, ..EngineOptions::default() };
@@ -83,6 +87,7 @@ async fn too_much_work_is_503_with_the_hint_to_come_back() {
     );
 }
 
+/// PA-17.
 #[tokio::test]
 async fn a_full_store_is_503_without_the_hint() {
     let store = StoreLimits { max_executions: 1, ..StoreLimits::default() };
@@ -94,6 +99,7 @@ async fn a_full_store_is_503_without_the_hint() {
     assert!(body.contains(r#""code":"queue_full""#) && body.contains(r#""retryable":false"#), "{body}");
 }
 
+/// PA-17, PA-22.
 #[tokio::test]
 async fn a_stopping_node_says_so() {
     let node = Node::new(Setup::default());
@@ -107,6 +113,7 @@ async fn a_stopping_node_says_so() {
     assert!(body.contains(r#""state":"stopping""#), "{body}");
 }
 
+/// PA-6, PA-12.
 #[tokio::test]
 async fn errors_echo_nothing_of_the_caller() {
     let node = Node::new(Setup::default());
@@ -122,6 +129,7 @@ async fn errors_echo_nothing_of_the_caller() {
     assert!(!answer.contains(canary), "{answer}");
 }
 
+/// PA-5.
 #[tokio::test]
 async fn a_refused_body_is_read_to_its_end_and_the_connection_goes_on() {
     let listening = Node::new(Setup::default()).listen().await;
@@ -144,6 +152,7 @@ async fn a_refused_body_is_read_to_its_end_and_the_connection_goes_on() {
     }
 }
 
+/// PA-5.
 #[tokio::test]
 async fn a_refused_body_without_end_is_given_up() {
     let server = ServerOptions { discard_bytes_max: 1000, ..ServerOptions::default() };

@@ -2,19 +2,26 @@
 
 use sealog_engine::{RuntimeInfo, RuntimeState};
 use sealog_execution::ProviderManifest;
+#[cfg(any(test, feature = "contract"))]
+use sealog_execution::manifest::PROTOCOL_VERSION;
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Runtime<'a> {
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema), schemars(rename = "RuntimeInfo"))]
+pub(crate) struct Runtime<'a> {
+    #[cfg_attr(any(test, feature = "contract"), schemars(extend("const" = "sealog")))]
     name: &'a str,
+    #[cfg_attr(any(test, feature = "contract"), schemars(extend("const" = PROTOCOL_VERSION)))]
     protocol_version: &'a str,
     provider_count: usize,
+    #[cfg_attr(any(test, feature = "contract"), schemars(extend("enum" = RuntimeState::ALL.map(RuntimeState::as_str))))]
     state: &'static str,
     features: Features,
 }
 
 #[derive(Serialize)]
-struct Features {
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema))]
+pub(crate) struct Features {
     routing: bool,
     flow_control: bool,
     usage_facts: bool,

@@ -4,9 +4,16 @@ use sealog_engine::Submission;
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Wire {
+#[cfg_attr(any(test, feature = "contract"), derive(schemars::JsonSchema), schemars(rename = "Submission"))]
+pub(crate) struct Wire {
+    #[cfg_attr(any(test, feature = "contract"), schemars(extend("format" = "uuid")))]
     execution_id: String,
+    #[cfg_attr(
+        any(test, feature = "contract"),
+        schemars(extend("enum" = sealog_events::Status::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>()))
+    )]
     status: &'static str,
+    #[cfg_attr(any(test, feature = "contract"), schemars(extend("format" = "date-time")))]
     created_at: String,
     idempotent_replay: bool,
 }

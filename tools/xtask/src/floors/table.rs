@@ -55,6 +55,7 @@ const PLACES: &[(&str, Place)] = &[
     ("sealog-tests", Place::Outside),
     ("sealog-benches", Place::Outside),
     ("crashbox", Place::Outside),
+    ("contract", Place::Outside),
     ("xtask", Place::Outside),
 ];
 

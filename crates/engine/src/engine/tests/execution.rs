@@ -58,6 +58,7 @@ async fn f14_21_requirements_select_the_provider_that_has_tools() {
     assert!(plain_calls.lock().unwrap().is_empty());
 }
 
+/// RM-11.
 #[tokio::test(start_paused = true)]
 async fn f14_23_output_makes_a_failure_final() {
     let start = ProviderEvent::ToolCallStarted { call_id: "c".to_owned(), name: "n".to_owned() };
@@ -79,6 +80,7 @@ async fn f14_23_output_makes_a_failure_final() {
     }
 }
 
+/// RM-10.
 #[tokio::test(start_paused = true)]
 async fn a_failure_without_output_may_stay_retryable() {
     let progress = ProviderEvent::Progress { phase: Phase::Queued, progress: None };
@@ -86,6 +88,7 @@ async fn a_failure_without_output_may_stay_retryable() {
     check(&story, &["execution.progress"], Status::Failed, Some((PortableCode::ProviderUnavailable, true)));
 }
 
+/// RM-9.
 #[tokio::test(start_paused = true)]
 async fn f14_25_without_fallback_there_is_one_attempt() {
     let second = Scripted::new("second", vec![completed()]);
@@ -96,6 +99,7 @@ async fn f14_25_without_fallback_there_is_one_attempt() {
     assert!(calls.lock().unwrap().is_empty());
 }
 
+/// RM-7, PA-16.
 #[tokio::test(start_paused = true)]
 async fn f14_26_unsatisfiable_requirements_give_two_events() {
     let story = bench(vec![completed()]).run(&body(r#""requirements":{"async":true}"#)).await;
@@ -117,6 +121,7 @@ async fn f14_27_image_input_never_reaches_a_text_model() {
     }
 }
 
+/// RM-17.
 #[tokio::test(start_paused = true)]
 async fn f14_28_cancel_after_accepted() {
     let bench = bench(vec![Step::Sleep(1000), completed()]);
@@ -128,6 +133,7 @@ async fn f14_28_cancel_after_accepted() {
     assert_eq!(bench.engine.cancel(id).await, Ok(false));
 }
 
+/// RM-16.
 #[tokio::test(start_paused = true)]
 async fn f14_29_a_deadline_after_output() {
     let began = Instant::now();
@@ -148,6 +154,7 @@ async fn f14_32_the_callers_buffer_is_its_own_again() {
     assert_eq!(calls.lock().unwrap()[0].ability, "chat");
 }
 
+/// RM-31.
 #[tokio::test(start_paused = true)]
 async fn f14_33_errors_and_events_hold_no_caller_content() {
     let bench = bench(vec![completed()]);
@@ -161,6 +168,7 @@ async fn f14_33_errors_and_events_hold_no_caller_content() {
     assert!(!format!("{refused} {refused:?}").contains("canary"));
 }
 
+/// RM-13.
 #[tokio::test(start_paused = true)]
 async fn f14_35_bad_usage_is_a_protocol_error() {
     for quantity in [-1.0, f64::NAN, f64::NEG_INFINITY] {
@@ -174,12 +182,14 @@ async fn f14_35_bad_usage_is_a_protocol_error() {
     }
 }
 
+/// RM-12.
 #[tokio::test(start_paused = true)]
 async fn ending_without_the_completion_signal_is_a_protocol_error() {
     let story = bench(vec![text("x")]).run(BODY).await;
     check(&story, &["output.delta"], Status::Failed, Some((PortableCode::ProviderProtocolError, false)));
 }
 
+/// RM-12.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_read_behind_the_completion_signal() {
     let bench = bench(vec![completed(), Step::Panic]);
@@ -187,6 +197,7 @@ async fn nothing_is_read_behind_the_completion_signal() {
     assert_eq!(noted(&bench.log).iter().filter(|what| *what == "poll").count(), 1);
 }
 
+/// RM-3.
 #[tokio::test(start_paused = true)]
 async fn every_effect_waits_for_its_announcement_and_every_pull_for_the_last_event() {
     let bench = bench(vec![text("a"), text("b"), completed()]);
@@ -205,6 +216,7 @@ async fn every_effect_waits_for_its_announcement_and_every_pull_for_the_last_eve
     assert_eq!(noted(&bench.log), expected);
 }
 
+/// RM-3.
 #[tokio::test(start_paused = true)]
 async fn a_provider_is_not_polled_while_route_selected_is_not_durable() {
     let bench = bench(vec![completed()]);
@@ -217,6 +229,7 @@ async fn a_provider_is_not_polled_while_route_selected_is_not_durable() {
     check(&bench.story(id).await, &[], Status::Succeeded, None);
 }
 
+/// RM-17.
 #[tokio::test(start_paused = true)]
 async fn a_completion_after_the_cancel_wins() {
     let bench = bench(vec![text("x"), Step::SleepDeaf(50), completed()]);
@@ -226,6 +239,7 @@ async fn a_completion_after_the_cancel_wins() {
     check(&bench.story(id).await, &["output.delta"], Status::Succeeded, None);
 }
 
+/// RM-18.
 #[tokio::test(start_paused = true)]
 async fn a_stop_overrides_the_providers_own_failure() {
     let bench = bench(vec![Step::SleepDeaf(50), Step::Fail(busy())]);
@@ -235,6 +249,7 @@ async fn a_stop_overrides_the_providers_own_failure() {
     check(&bench.story(id).await, &[], Status::Cancelled, Some((PortableCode::Cancelled, false)));
 }
 
+/// RM-18.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_ignores_its_abort_is_dropped_after_the_cleanup_time() {
     for (members, status, code, ends_ms) in [
@@ -280,6 +295,7 @@ async fn a_provider_may_end_as_cancelled_by_itself() {
     check(&story, &["output.delta"], Status::Cancelled, Some((PortableCode::Cancelled, false)));
 }
 
+/// RM-15.
 #[tokio::test(start_paused = true)]
 async fn panics_of_a_provider_are_contained() {
     let polled = bench(vec![text("x"), Step::Panic]);
@@ -305,6 +321,7 @@ async fn panics_of_a_provider_are_contained() {
     assert!(bench.engine.shutdown().await);
 }
 
+/// RM-8.
 #[tokio::test(start_paused = true)]
 async fn a_manifest_of_another_provider_fails_the_execution() {
     let mut provider = Scripted::new("p", vec![completed()]);
@@ -331,6 +348,7 @@ async fn capabilities_are_checked_again_before_the_call() {
     assert!(calls.lock().unwrap().is_empty());
 }
 
+/// RM-29.
 #[tokio::test(start_paused = true)]
 async fn f14_06_a_full_execution_fails_and_its_producer_is_aborted() {
     let mut setup = Setup::new(vec![Scripted::new("p", vec![text(&"x".repeat(1000)), completed()])]);
@@ -358,6 +376,7 @@ async fn a_refused_append_ends_the_execution_with_the_stores_error() {
     }
 }
 
+/// RM-29.
 #[tokio::test(start_paused = true)]
 async fn f14_20_an_oversized_terminal_is_replaced_by_a_short_one() {
     let mut failure = busy();
@@ -366,6 +385,7 @@ async fn f14_20_an_oversized_terminal_is_replaced_by_a_short_one() {
     check(&story, &[], Status::Failed, Some((PortableCode::InternalError, false)));
 }
 
+/// RM-14.
 #[tokio::test(start_paused = true)]
 async fn a_provider_gate_queues_and_a_cancelled_waiter_is_never_called() {
     let provider = Scripted::new("p", vec![Step::Sleep(1000), completed()]);
@@ -384,6 +404,7 @@ async fn a_provider_gate_queues_and_a_cancelled_waiter_is_never_called() {
     assert_eq!(calls.lock().unwrap().len(), 1);
 }
 
+/// PA-31.
 #[tokio::test(start_paused = true)]
 async fn over_long_text_arrives_in_pieces() {
     let long = "\u{1}".repeat(200_000);

@@ -12,6 +12,7 @@ async fn keyed(bench: &Bench, key: &str) -> Submission {
     bench.engine.submit(BODY.as_bytes(), Some(key)).await.unwrap()
 }
 
+/// RM-20.
 #[tokio::test(start_paused = true)]
 async fn f14_36_concurrent_submissions_of_one_key_are_one_execution() {
     let bench = bench(vec![completed()]);
@@ -23,6 +24,7 @@ async fn f14_36_concurrent_submissions_of_one_key_are_one_execution() {
     assert_eq!(noted(&bench.log).iter().filter(|what| *what == "execute").count(), 1);
 }
 
+/// RM-20.
 #[tokio::test(start_paused = true)]
 async fn a_replay_tells_the_current_status_and_runs_nothing() {
     let bench = bench(vec![completed()]);
@@ -34,6 +36,7 @@ async fn a_replay_tells_the_current_status_and_runs_nothing() {
     assert_eq!(noted(&bench.log).iter().filter(|what| *what == "execute").count(), 1);
 }
 
+/// RM-20.
 #[tokio::test(start_paused = true)]
 async fn another_request_on_the_key_is_refused_before_and_after_the_end() {
     let bench = bench(vec![completed()]);
@@ -64,6 +67,7 @@ async fn f14_38_keys_have_one_to_256_utf16_units() {
     }
 }
 
+/// RM-22.
 #[tokio::test(start_paused = true)]
 async fn f14_39_a_failed_creation_fails_all_who_joined_and_frees_the_key() {
     let bench = bench(vec![completed()]);
@@ -90,6 +94,7 @@ async fn without_randomness_nothing_starts() {
     assert!(!keyed(&bench, "k").await.idempotent_replay);
 }
 
+/// RM-23.
 #[tokio::test(start_paused = true)]
 async fn the_admission_limit_refuses_and_a_replay_needs_no_slot() {
     let mut setup = Setup::new(vec![Scripted::new("p", vec![Step::Sleep(1000), completed()])]);
@@ -105,6 +110,7 @@ async fn the_admission_limit_refuses_and_a_replay_needs_no_slot() {
     assert!(!keyed(&bench, "other").await.idempotent_replay);
 }
 
+/// RM-24.
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_goes_away_changes_nothing() {
     let bench = bench(vec![completed()]);

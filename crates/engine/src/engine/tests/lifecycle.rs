@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::harness::*;
 use crate::{EngineOptions, EventStore, RuntimeState};
 
+/// PA-22.
 #[tokio::test(start_paused = true)]
 async fn runtime_facts() {
     let bench = bench(vec![completed()]);
@@ -30,6 +31,7 @@ async fn runtime_facts() {
     assert_eq!(bench.engine.runtime_info().state, RuntimeState::Stopping);
 }
 
+/// RM-19.
 #[tokio::test(start_paused = true)]
 async fn f14_52_shutdown_cancels_what_runs_and_what_waits_and_refuses_the_rest() {
     let mut setup = Setup::new(vec![Scripted::new("p", vec![text("x"), Step::Sleep(60_000)])]);
@@ -73,6 +75,7 @@ async fn a_submission_on_its_way_in_ends_as_cancelled() {
     assert_eq!(story.snapshot.status, Status::Cancelled);
 }
 
+/// RM-18, RM-19.
 #[tokio::test(start_paused = true)]
 async fn shutdown_waits_for_deaf_providers_but_not_for_ever() {
     let hanging = bench(vec![Step::Hang]);

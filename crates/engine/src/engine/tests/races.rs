@@ -216,6 +216,7 @@ fn attempts_told(events: &[Value]) -> Vec<String> {
     attempts
 }
 
+/// RM-2, RM-4.
 #[test]
 fn every_race_has_exactly_one_terminal() {
     let mut endings = BTreeSet::new();

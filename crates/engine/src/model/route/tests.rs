@@ -44,6 +44,7 @@ fn check(members: &str, manifests: &[ProviderManifest], expected: &[&str]) {
     assert_eq!(found, expected, "{members}");
 }
 
+/// RM-5, RM-6.
 #[test]
 fn order_is_registration_then_manifest_unless_ranked() {
     let manifests = [
@@ -70,6 +71,7 @@ fn abilities_match_exactly() {
     check("", &[], &[]);
 }
 
+/// RM-5.
 #[test]
 fn f14_27_input_parts_count_whether_or_not_they_are_required() {
     let manifests = [
@@ -85,6 +87,7 @@ fn f14_27_input_parts_count_whether_or_not_they_are_required() {
     check(r#""requirements":{"output_modalities":["text","json"]}"#, &manifests, &[]);
 }
 
+/// RM-5.
 #[test]
 fn only_true_booleans_constrain() {
     let all = |model: &mut ModelManifest| {

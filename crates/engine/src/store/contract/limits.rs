@@ -60,6 +60,29 @@ pub async fn f14_06_one_executions_bytes_are_limited(make: &impl Fn(StoreLimits)
     assert_eq!(subject.append(1, 3, failed("m")).await, Ok(()));
 }
 
+/// The limits allow more, and still the snapshot stays what every client reads.
+pub async fn pa_32_no_snapshot_outgrows_what_clients_read(make: &impl Fn(StoreLimits) -> Subject) {
+    const CLIENTS_READ: usize = 4 << 20;
+    let wide = StoreLimits { max_execution_bytes: 1 << 30, max_bytes: 1 << 30, ..StoreLimits::default() };
+    let subject = make(wide);
+    subject.create(1).await;
+    assert_eq!(subject.append(1, 2, selected()).await, Ok(()));
+    // Escaped to six bytes each, in the event as in the snapshot.
+    let text = "\u{1}".repeat(20_000);
+    let mut sequence = 3;
+    let refused = loop {
+        match subject.append(1, sequence, delta(&text)).await {
+            Ok(()) => sequence += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused, StoreError::ExecutionFull);
+    assert_eq!(subject.append(1, sequence, failed(&"m".repeat(1000))).await, Ok(()));
+    let snapshot = subject.store.snapshot(id(1)).await.expect("the store works").expect("it is there");
+    let bytes = sealog_events::json::snapshot_json(&snapshot).len();
+    assert!(bytes <= CLIENTS_READ && bytes > CLIENTS_READ - 200_000, "{bytes}");
+}
+
 pub async fn one_executions_events_are_limited(make: &impl Fn(StoreLimits) -> Subject) {
     let subject = make(StoreLimits { max_events: 3, ..StoreLimits::default() });
     subject.create(1).await;

@@ -46,6 +46,7 @@ fn invariants(ledger: &Ledger) {
     assert_eq!(all.iter().filter(of_key).count(), ledger.accounts.owners());
 }
 
+/// RM-30.
 #[test]
 fn the_longest_ended_goes_first() {
     let mut ledger = Ledger::new(limits(3, 10_000));
@@ -99,6 +100,19 @@ fn an_execution_has_limits_of_its_own() {
     assert_eq!(ledger.admit(id(1), terminal(4, 2049), NOW), Err(StoreError::TerminalTooLarge));
     assert_eq!(ledger.admit(id(1), terminal(4, 2048), NOW), Ok(vec![]));
     assert_eq!(ledger.open(id(2), Timestamp(0), None, weight(1, 445), NOW), Err(StoreError::ExecutionFull));
+    invariants(&ledger);
+}
+
+#[test]
+fn pa_32_no_limit_lets_an_execution_outgrow_what_clients_read() {
+    let boundless =
+        StoreLimits { max_execution_bytes: u64::MAX, max_bytes: u64::MAX, ..StoreLimits::default() };
+    let mut ledger = Ledger::new(boundless);
+    ledger.open(id(1), Timestamp(0), None, weight(1, 150), NOW).unwrap();
+    let left = EXECUTION_BYTES_CEILING - EXECUTION_BYTES - 150;
+    assert_eq!(ledger.admit(id(1), weight(2, left + 1), NOW), Err(StoreError::ExecutionFull));
+    assert_eq!(ledger.admit(id(1), weight(2, left), NOW), Ok(vec![]));
+    assert_eq!(ledger.admit(id(1), terminal(3, 2048), NOW), Ok(vec![]));
     invariants(&ledger);
 }
 
@@ -162,6 +176,7 @@ fn keyed(ledger: &mut Ledger, number: u8, time: u64) {
     ledger.settle(id(number), Status::Succeeded, Timestamp(time));
 }
 
+/// RM-30.
 #[test]
 fn a_young_key_is_never_evicted() {
     let aged = StoreLimits { min_key_age_ms: 50, retention_ms: 1000, ..limits(3, 10_000) };

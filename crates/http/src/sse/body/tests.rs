@@ -23,11 +23,13 @@ async fn the_terminal_event_is_the_end() {
     assert!(text(&mut stream).await.is_none());
 }
 
+/// PA-27.
 #[tokio::test]
 async fn nothing_above_the_cursor_is_a_clean_end() {
     assert!(text(&mut stream([], 10_000)).await.is_none());
 }
 
+/// PA-27.
 #[tokio::test]
 async fn an_end_without_a_terminal_event_breaks_the_transfer() {
     for last in [vec![Step::Event(1, 0)], vec![Step::Event(1, 0), Step::Fail]] {
@@ -39,6 +41,7 @@ async fn an_end_without_a_terminal_event_breaks_the_transfer() {
     assert_eq!(text(&mut stream([Step::Fail], 10_000)).await, Some(Err(Broken)));
 }
 
+/// PA-28.
 #[tokio::test(start_paused = true)]
 async fn a_silent_stream_carries_a_comment_at_every_interval() {
     let mut stream = stream([Step::Event(1, 0), Step::Wait], 10_000);

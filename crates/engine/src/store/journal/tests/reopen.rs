@@ -68,6 +68,7 @@ async fn f14_09_the_disk_holds_no_text_and_no_key() {
     }
 }
 
+/// RM-28.
 #[tokio::test]
 async fn f14_10_an_interrupted_execution_ends_as_failed_and_keeps_its_key() {
     let host = Host::new();

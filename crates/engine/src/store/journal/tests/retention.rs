@@ -23,6 +23,7 @@ async fn known(store: &JournalStore, number: u8) -> bool {
     brief.is_some()
 }
 
+/// RM-30.
 #[tokio::test]
 async fn r24_retention_counts_from_the_terminal_event_across_restarts() {
     let host = Host::new();
