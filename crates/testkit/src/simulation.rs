@@ -3,6 +3,7 @@
 //!
 //! Owns the scheduler and the oracle. Must never use a thread, the real clock or the order of a hash map for a decision.
 
+mod aside;
 mod campaign;
 mod class;
 mod client;

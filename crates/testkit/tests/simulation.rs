@@ -64,6 +64,7 @@ fn a_run_without_faults_orders_none() {
                 | Action::PowerLoss { .. }
                 | Action::PowerCut { .. }
                 | Action::Space { .. }
+                | Action::Starve { .. }
         )
     };
     assert!(!peaceful.steps.iter().any(|step| harmful(&step.action)));

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
+use super::offline::Offline;
+
 macro_rules! classes {
     ($($name:ident = $text:literal,)+) => {
         /// A class of steps, or of what came of them. A campaign that met none of a class has proved nothing about it.
@@ -44,6 +46,10 @@ classes! {
     Compact = "compaction of a stopped journal",
     Compacted = "compacted segments",
     Dropped = "forgotten records dropped",
+    Export = "export",
+    Import = "import into another journal",
+    Repair = "repair of a damaged copy",
+    ReadOnly = "node that only reads",
     Restore = "restore",
     Unfence = "unfence",
     OfflineCut = "power loss during offline work",
@@ -84,6 +90,18 @@ pub struct Met(BTreeMap<Class, u64>);
 impl Met {
     pub(super) fn add(&mut self, class: Class) {
         *self.0.entry(class).or_default() += 1;
+    }
+
+    /// Work on a stopped node that counts once it is done.
+    pub(super) fn add_done(&mut self, work: Offline) {
+        match work {
+            Offline::Compact { .. } => self.add(Class::Compact),
+            Offline::Transfer { .. } => self.add(Class::Export),
+            Offline::Repair { .. } => self.add(Class::Repair),
+            Offline::Read { .. } => self.add(Class::ReadOnly),
+            // Counted when they are begun, or by what came of them.
+            Offline::Rekey { .. } | Offline::Restore { .. } | Offline::Unfence { .. } => {}
+        }
     }
 
     pub fn count(&self, class: Class) -> u64 {

@@ -68,6 +68,11 @@ impl Host {
         config
     }
 
+    /// There is a limit on what the journal takes.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.disk_bytes_max != u64::MAX
+    }
+
     /// Another process draws other numbers.
     pub(super) fn entropy(&self, subject: u64) -> Arc<SeededEntropy> {
         Arc::new(SeededEntropy::new(

@@ -65,6 +65,8 @@ pub(super) struct Log {
     pub(super) fenced: bool,
     /// A creation whose first event must come next.
     half: Option<ExecutionId>,
+    /// Records of an import are taken: it tells of no execution that was forgotten, and names them all.
+    importing: bool,
 }
 
 /// What a record is judged with.
@@ -78,6 +80,16 @@ pub(super) struct Context<'a> {
 }
 
 impl Log {
+    /// Before the first record of an imported journal.
+    pub(super) fn imported() -> Log {
+        Log { importing: true, ..Log::default() }
+    }
+
+    /// The last record of an imported journal was taken.
+    pub(super) fn is_complete(&mut self) {
+        self.importing = false;
+    }
+
     /// Holds what was read of a journal or a copy against what is durable: everything up to the last one that was
     /// read must be there, byte for byte, but for what may have been dropped. Names what was, and what lies behind.
     pub(super) fn compare<'a>(&self, found: &'a [Record]) -> Result<(Vec<u64>, &'a [Record]), String> {
@@ -301,7 +313,12 @@ impl Log {
     fn forget(&mut self, record: &Record, context: &Context<'_>) -> Result<(), String> {
         for id in Forget::ids(&record.body).map_err(|e| e.to_string())? {
             let id = ExecutionId::from_bytes(id);
-            let gone = self.executions.remove(&id).ok_or(format!("{id} was forgotten and is not there"))?;
+            let Some(gone) = self.executions.remove(&id) else {
+                if self.importing && self.forgotten.insert(id) {
+                    continue;
+                }
+                return Err(format!("{id} was forgotten and is not there"));
+            };
             if gone.ended.is_none() || context.read.contains(&id) {
                 return Err(format!("{id} was forgotten while it was active or read"));
             }
@@ -342,5 +359,34 @@ impl Log {
             return exact.iter().map(|(_, id)| id).eq(listed);
         }
         sure.iter().all(|id| listed.contains(id)) && listed.iter().all(|id| self.executions.contains_key(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seed 2006043 once: the clock was set back, an execution ended, and compaction dropped the older one whose times
+    /// had held the store's clock up.
+    #[test]
+    fn retention_counts_from_an_events_own_time_once_others_were_dropped() {
+        let last = Event { sequence: 1, time: Timestamp(1_000), body: EventBody::Accepted };
+        let execution = Execution {
+            created_at: Timestamp(900),
+            identity: None,
+            events: vec![last],
+            frames: Vec::new(),
+            routed: None,
+            ended: Some(Timestamp(62_000)),
+            copied: None,
+            result: None,
+            reported: 0,
+        };
+        let mut log = Log::default();
+        assert_eq!(log.counted_from(&execution), Some(Timestamp(62_000)));
+        log.drop_records(&[1]);
+        assert_eq!(log.counted_from(&execution), Some(Timestamp(1_000)));
+        let running = Execution { ended: None, ..execution };
+        assert_eq!(log.counted_from(&running), None);
     }
 }

@@ -1,6 +1,8 @@
 //! What an operator does with a stopped node, and backups: rekey, restore, unfence, each of which the power may cut
 //! short. Owns the second disk that backups go to.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use sealog_disk::Disk;
@@ -11,7 +13,9 @@ use sealog_journal::{
 };
 use sealog_seal::{NewSlot, Secret, SlotParams};
 
+use super::aside;
 use super::host::{Host, Records};
+use super::world::World;
 
 /// A cut: the power goes at so many operations from the beginning, and this is kept.
 pub type Cut = Option<(u64, Choice)>;
@@ -45,6 +49,20 @@ pub enum Offline {
     Compact {
         cut: Cut,
     },
+    /// Into a new journal, which takes the old one's place if it is told to.
+    Transfer {
+        replace: bool,
+        cut: Cut,
+    },
+    /// Of a copy, damaged as the number draws.
+    Repair {
+        damage: u64,
+        cut: Cut,
+    },
+    /// A node that only reads, asked for executions that the number draws.
+    Read {
+        looks: u64,
+    },
 }
 
 /// What offline work came to.
@@ -55,6 +73,8 @@ pub(super) enum Done {
     Cut,
     /// There is another journal now, which begins with these records.
     Restored(Vec<Record>),
+    /// There is another journal now, with records and sequences of its own.
+    Imported(Vec<Record>),
     /// There was nothing to do it with.
     Nothing,
 }
@@ -65,6 +85,7 @@ impl Done {
             Done::Well => "done",
             Done::Cut => "cut short",
             Done::Restored(_) => "restored",
+            Done::Imported(_) => "imported",
             Done::Nothing => "nothing to do it with",
         }
     }
@@ -157,7 +178,12 @@ impl Vault {
 ///
 /// # Errors
 /// What it violates.
-pub(super) fn work(host: &mut Host, vault: &mut Vault, work: Offline) -> Result<Done, String> {
+pub(super) fn work(
+    host: &mut Host,
+    vault: &mut Vault,
+    world: &Rc<RefCell<World>>,
+    work: Offline,
+) -> Result<Done, String> {
     // An operator who works on a stopped node sees to its disk first.
     host.disk.set_capacity(None);
     match work {
@@ -169,6 +195,20 @@ pub(super) fn work(host: &mut Host, vault: &mut Vault, work: Offline) -> Result<
             in_place(host, cut, |config| compact(config).map_err(|e| format!("a compaction failed: {e}")))
         }
         Offline::Restore { from_backup, cut } => restored(host, vault, from_backup, cut),
+        Offline::Repair { damage, cut } => aside::repaired(host, damage, cut).map(|()| Done::Well),
+        Offline::Read { looks } => aside::reading(host, world, looks).map(|()| Done::Well),
+        Offline::Transfer { replace, cut } => {
+            let (target, records) = aside::transfer(host, cut)?;
+            // What stands behind a fence may have gone on elsewhere, which lines do not say; and what has a limit may have
+            // no room for it.
+            if !replace || host.is_bounded() || world.borrow().log.fenced {
+                return Ok(Done::Well);
+            }
+            host.replace_disk(target);
+            // Another journal has other backups.
+            *vault = Vault::default();
+            Ok(Done::Imported(records))
+        }
     }
 }
 

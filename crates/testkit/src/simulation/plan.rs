@@ -96,6 +96,10 @@ pub enum Action {
     Space {
         spare: Option<u64>,
     },
+    /// The disk fills up but for so many bytes, and the process dies.
+    Starve {
+        spare: u64,
+    },
     Nothing,
 }
 
@@ -161,6 +165,10 @@ const PEACEFUL: &[(Class, u32)] = &[
     (Class::Backup, 3),
     (Class::Rekey, 1),
     (Class::Compact, 2),
+    (Class::Export, 1),
+    (Class::Import, 1),
+    (Class::Repair, 1),
+    (Class::ReadOnly, 1),
     (Class::Restore, 1),
     (Class::Unfence, 1),
 ];
@@ -177,6 +185,7 @@ const FAULTS: &[(Class, u32)] = &[
     (Class::FaultInterrupted, 1),
     (Class::FaultSync, 2),
     (Class::SmallDisk, 2),
+    (Class::FullStart, 2),
 ];
 
 impl Swarm {
@@ -350,6 +359,7 @@ impl Drawn<'_> {
                 let spare = self.random.pick(&[Some(0), Some(20_000), Some(200_000), None]);
                 Action::Space { spare }
             }
+            Class::FullStart => Action::Starve { spare: self.random.pick(&[0, 4_000, 20_000, 70_000]) },
             _peaceful => Action::Nothing,
         }
     }
@@ -394,6 +404,13 @@ impl Drawn<'_> {
                 Action::Offline(Offline::Rekey { change, cut: self.cut(25) })
             }
             Class::Compact => Action::Offline(Offline::Compact { cut: self.cut(60) }),
+            Class::Export | Class::Import => {
+                Action::Offline(Offline::Transfer { replace: class == Class::Import, cut: self.cut(60) })
+            }
+            Class::Repair => {
+                Action::Offline(Offline::Repair { damage: self.random.next(), cut: self.cut(60) })
+            }
+            Class::ReadOnly => Action::Offline(Offline::Read { looks: self.random.next() }),
             Class::Restore => {
                 let from_backup = self.random.percent(70);
                 Action::Offline(Offline::Restore { from_backup, cut: self.cut(60) })
@@ -410,7 +427,8 @@ impl Drawn<'_> {
             | Class::FaultShort
             | Class::FaultInterrupted
             | Class::FaultSync
-            | Class::SmallDisk => self.harm(class),
+            | Class::SmallDisk
+            | Class::FullStart => self.harm(class),
             // The others come of steps and are none.
             _outcome => Action::Nothing,
         }
@@ -439,7 +457,13 @@ impl Action {
             Action::Backup { .. } => Class::Backup,
             Action::Offline(Offline::Rekey { .. }) => Class::Rekey,
             // Counted when it was done.
-            Action::Offline(Offline::Restore { .. } | Offline::Compact { .. }) => return None,
+            Action::Offline(
+                Offline::Restore { .. }
+                | Offline::Compact { .. }
+                | Offline::Transfer { .. }
+                | Offline::Repair { .. }
+                | Offline::Read { .. },
+            ) => return None,
             Action::Offline(Offline::Unfence { .. }) => Class::Unfence,
             Action::Restart => Class::Restart,
             Action::Kill => Class::Kill,
@@ -455,7 +479,7 @@ impl Action {
                 FaultKind::FsyncLies => Class::FaultSync,
             },
             // Counted when it strikes.
-            Action::PowerCut { .. } => return None,
+            Action::PowerCut { .. } | Action::Starve { .. } => return None,
             Action::Space { spare: None } | Action::Resume | Action::Nothing => return None,
         })
     }

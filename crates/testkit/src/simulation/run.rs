@@ -151,20 +151,20 @@ impl Run<'_> {
     fn work_offline(&mut self, work: Offline) {
         // What a tool saw in the page cache counts as durable from here on, and only a start would sync it.
         self.host.write_back();
-        let done = offline::work(&mut self.host, &mut self.vault, work);
+        let done = offline::work(&mut self.host, &mut self.vault, &self.world, work);
         self.host.next_process();
         let mut world = self.world.borrow_mut();
         world.note(format!("  {work:?}: {}", done.as_ref().map_or("violated", Done::as_str)));
         match done {
-            Ok(Done::Well) => {
-                if let Offline::Compact { .. } = work {
-                    world.met(Class::Compact);
-                }
-            }
+            Ok(Done::Well) => world.totals.met.add_done(work),
             Ok(Done::Nothing) => return,
             Ok(Done::Cut) => {
                 world.met(Class::OfflineCut);
                 world.totals.crash_images += 1;
+            }
+            Ok(Done::Imported(records)) => {
+                world.met(Class::Import);
+                world.imported(&records);
             }
             Ok(Done::Restored(records)) => {
                 world.met(Class::Restore);
@@ -450,6 +450,10 @@ impl Run<'_> {
                 return Some(self.restart(node).await);
             }
             Action::Restart => return Some(self.restart(node).await),
+            Action::Starve { spare } => {
+                self.squeeze(Some(*spare));
+                return Some(End::Killed);
+            }
             Action::Kill => return Some(End::Killed),
             Action::PowerLoss { keep, start_cut } => {
                 self.start_cut = *start_cut;

@@ -251,16 +251,26 @@ impl World {
     pub(super) fn restored(&mut self, held: &[Record]) {
         let through = held.last().map_or(0, |record| record.sequence);
         let records = self.log.history(through);
-        self.log = Log::default();
+        self.begin_again(Log::default(), &records);
+        match self.log.compare(held) {
+            Ok((gone, _)) => self.log.drop_records(&gone),
+            Err(what) => self.violated(format!("{what}: in a copy")),
+        }
+    }
+
+    /// The journal was imported from lines: these are its records, and what was forgotten before is only named.
+    pub(super) fn imported(&mut self, held: &[Record]) {
+        self.begin_again(Log::imported(), held);
+        self.log.is_complete();
+    }
+
+    fn begin_again(&mut self, log: Log, records: &[Record]) {
+        self.log = log;
         self.told.clear();
         self.matched = 0;
         let called: Vec<ExecutionId> = lock(&self.calls).by_execution.keys().copied().collect();
         self.called.extend(called);
         records.iter().for_each(|record| self.durable(record));
-        match self.log.compare(held) {
-            Ok((gone, _)) => self.log.drop_records(&gone),
-            Err(what) => self.violated(format!("{what}: in a copy")),
-        }
     }
 
     /// Whether a cursor lies behind what a copy held of an execution.

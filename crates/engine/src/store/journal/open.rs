@@ -96,6 +96,19 @@ impl JournalStore {
     /// # Errors
     /// The journal's; a record that is not known.
     pub fn open_reading(config: &Config) -> Result<JournalStore, OpenError> {
+        JournalStore::reading(config, Blocking::Threads)
+    }
+
+    /// As [`JournalStore::open_reading`] without threads.
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn open_reading_manual(config: &Config) -> Result<JournalStore, OpenError> {
+        JournalStore::reading(config, Blocking::InPlace)
+    }
+
+    fn reading(config: &Config, blocking: Blocking) -> Result<JournalStore, OpenError> {
         // What an old copy holds is not looked at with today's limits.
         let limits = StoreLimits { retention_ms: u64::MAX, ..StoreLimits::NODE };
         let mut rebuild = Rebuild::new(limits);
@@ -115,7 +128,7 @@ impl JournalStore {
         };
         fill(&mut state, rebuild.open);
         let clock = Arc::clone(&config.clock);
-        let (blocking, state) = (Blocking::Threads, Mutex::new(state));
+        let state = Mutex::new(state);
         let ending = tokio::sync::Mutex::default();
         let shared = Shared { journal, clock, blocking, fenced: false, state, ending };
         Ok(JournalStore { shared: Arc::new(shared) })
