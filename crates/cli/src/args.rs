@@ -2,6 +2,8 @@
 //! environment.
 
 pub mod access;
+#[cfg(test)]
+mod generated;
 mod rekey;
 pub mod token;
 mod transfer;
@@ -94,9 +96,9 @@ pub struct Serve {
     /// The journal's directory [default: $XDG_STATE_HOME/sealog, else ~/.local/state/sealog]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Address to listen on; port 0 picks a free one
+    /// Address to listen on; port 0 picks a free one. `unix:PATH`: a socket that only this user may connect to
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4320", value_parser = listen)]
-    pub listen: SocketAddr,
+    pub listen: Listen,
     /// Listen beyond this machine without tokens and TLS: put a proxy in front that has both
     #[arg(long)]
     pub allow_remote: bool,
@@ -108,6 +110,9 @@ pub struct Serve {
     /// Providers and limits (TOML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// How log lines look on standard error [default: text, with --json json]
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
     /// How long a stop may take until what is still open is dropped
     #[arg(long, value_name = "MS", default_value_t = 10_000,
           value_parser = clap::value_parser!(u64).range(1..=60_000))]
@@ -128,6 +133,9 @@ pub struct Run {
     /// The node to ask [default: http://127.0.0.1:4320]
     #[arg(long, value_name = "URL", conflicts_with = "data_dir")]
     pub url: Option<String>,
+    /// A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]
+    #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
+    pub token_file: Option<PathBuf>,
     /// Run in this process on the journal in DIR instead of asking a node. Only then the flags about journals
     /// and keys below are taken
     #[arg(long, value_name = "DIR")]
@@ -343,13 +351,44 @@ fn store_id(text: &str) -> Result<StoreId, &'static str> {
     StoreId::parse(text).ok_or("a store id has 32 hexadecimal digits")
 }
 
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+impl LogFormat {
+    /// What goes with the rest of the output.
+    pub fn beside(json: bool) -> LogFormat {
+        if json { LogFormat::Json } else { LogFormat::Text }
+    }
+}
+
+/// Where a node listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
 /// A literal address, or `localhost`: other names could mean another machine tomorrow.
-fn listen(text: &str) -> Result<SocketAddr, &'static str> {
+fn listen(text: &str) -> Result<Listen, &'static str> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return if path.is_empty() {
+            Err("a socket's path follows `unix:`")
+        } else {
+            Ok(Listen::Unix(path.into()))
+        };
+    }
     let literal = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
         None => text.to_owned(),
     };
-    literal.parse().map_err(|_| "an address looks like 127.0.0.1:4320, [::1]:4320 or localhost:4320")
+    literal.parse().map(Listen::Tcp).map_err(
+        |_| "an address looks like 127.0.0.1:4320, [::1]:4320, localhost:4320 or unix:/run/sealog.sock",
+    )
 }
 
 #[cfg(test)]
@@ -365,9 +404,10 @@ mod tests {
 
     #[test]
     fn listen_takes_literal_addresses_and_localhost() {
-        assert_eq!(listen("localhost:0"), Ok(SocketAddr::from(([127, 0, 0, 1], 0))));
-        assert!(listen("[::1]:4320").is_ok_and(|address| address.is_ipv6()));
-        for text in ["", "4320", "localhost", "example.com:1", "127.0.0.1:65536"] {
+        assert_eq!(listen("localhost:0"), Ok(Listen::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)))));
+        assert_eq!(listen("unix:a/b"), Ok(Listen::Unix(PathBuf::from("a/b"))));
+        assert!(listen("[::1]:4320").is_ok());
+        for text in ["", "4320", "localhost", "example.com:1", "127.0.0.1:65536", "unix:"] {
             assert!(listen(text).is_err(), "{text}");
         }
     }

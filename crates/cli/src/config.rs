@@ -20,7 +20,7 @@ use toml::{Spanned, Table, Value};
 
 use crate::failure::{Failure, Result, shown};
 
-pub use access::AccessConfig;
+pub use access::{AccessConfig, TlsFiles};
 pub use store::StoreConfig;
 
 /// Longest configuration file, in bytes.
@@ -164,6 +164,7 @@ pub fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
     let mut max_active_executions = None;
     let mut store = StoreConfig::default();
     let mut access = AccessConfig::default();
+    let mut tls = None;
     let mut providers = None;
     let mut absent_keys = Vec::new();
     for (key, value) in document.get_ref() {
@@ -171,6 +172,7 @@ pub fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
             "max_active_executions" => max_active_executions = Some(active_executions(key.span(), value)?),
             "store" => store = store::store(key.span(), value)?,
             "http" => access = access::access(key.span(), value)?,
+            "tls" => tls = Some(access::tls(key.span(), value)?),
             "providers" => {
                 providers = Some(registry(key.span(), value)?);
                 absent_keys = absent_keys_of(text, value);
@@ -178,6 +180,7 @@ pub fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
             other => return Err(Refused::new(key.span(), other, UNSUPPORTED)),
         }
     }
+    access.tls = tls;
     let without =
         || NodeConfig::without_file().map_err(|failure| Refused { at: None, key: None, why: failure.what });
     let mock_only = providers.is_none();

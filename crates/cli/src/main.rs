@@ -5,18 +5,24 @@
 mod access;
 mod anchors;
 mod args;
+mod asking;
 mod building;
 mod following;
 mod keys;
 mod metrics;
 mod node;
+mod observers;
 mod opening;
+#[cfg(feature = "otel")]
+mod otel;
 mod places;
 mod process;
 mod render;
 mod report;
+mod service;
 mod stage;
 mod survey;
+mod tls;
 mod tokens;
 mod transcript;
 mod verbs;

@@ -19,9 +19,11 @@ use crate::config::NodeConfig;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::metrics::{Executions, NodeOperation, Recovered};
+use crate::observers::Observers;
 use crate::opening::Ready;
 use crate::render::Render;
 use crate::report::{TailBody, counted, hex};
+use crate::service;
 
 /// An engine over an open journal.
 #[derive(Debug)]
@@ -37,7 +39,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Recovers the journal and starts the engine on it; blocks until that is done. Inside a tokio runtime.
+    /// Recovers the journal and starts the engine on it; blocks until that is done. Inside a tokio runtime. `observers`
+    /// are told of executions, beside the node's own counters.
     ///
     /// # Errors
     /// What the journal says; nothing runs then.
@@ -46,6 +49,7 @@ impl Node {
         config: NodeConfig,
         dir: &Path,
         grace_ms: u64,
+        mut observers: Vec<Arc<dyn Observer>>,
         render: Render,
     ) -> Result<Node> {
         tell_made(ready, dir, render);
@@ -77,7 +81,8 @@ impl Node {
         tokio::spawn(sweep::sweep(Arc::downgrade(&events)));
         let clock = Arc::new(RealClock::new());
         let executions = Executions::default();
-        let observer: Arc<dyn Observer> = Arc::new(executions.clone());
+        observers.push(Arc::new(executions.clone()));
+        let observer: Arc<dyn Observer> = Arc::new(Observers(observers));
         let entropy = Arc::new(RealEntropy);
         let engine =
             Engine::start_observed(options, config.providers, events, clock, entropy, Some(observer));
@@ -118,6 +123,11 @@ impl Node {
     pub fn operation(&self, server: Arc<ServerStats>) -> NodeOperation {
         let (engine, store) = (self.engine.clone(), Arc::clone(&self.store));
         NodeOperation::new(engine, store, self.recovered, &self.executions, server)
+    }
+
+    /// Tells the service manager as long as the writer lives.
+    pub fn watch(&self) {
+        service::watch(Arc::clone(&self.store));
     }
 
     /// Seals and closes the journal. Nobody may wait for an event any more.

@@ -11,7 +11,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::args::Cli;
+use crate::args::{Cli, LogFormat};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::Render;
@@ -90,7 +90,7 @@ pub fn raise_descriptor_limit() {
 ///
 /// # Errors
 /// Exit 2: the level is not one.
-pub fn start_logging(json: bool) -> Result<(), Failure> {
+pub fn start_logging(format: LogFormat) -> Result<(), Failure> {
     let level = match std::env::var(LOG_VARIABLE) {
         Ok(text) => text.parse().map_err(|_| {
             Failure::usage("bad_log_level", format!("{LOG_VARIABLE} is not a level"))
@@ -100,9 +100,9 @@ pub fn start_logging(json: bool) -> Result<(), Failure> {
     };
     let ours = Targets::new().with_target("sealog", level);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let started = match json {
-        true => tracing_subscriber::registry().with(ours).with(lines.json()).try_init(),
-        false => tracing_subscriber::registry().with(ours).with(lines.with_ansi(false)).try_init(),
+    let started = match format {
+        LogFormat::Json => tracing_subscriber::registry().with(ours).with(lines.json()).try_init(),
+        LogFormat::Text => tracing_subscriber::registry().with(ours).with(lines.with_ansi(false)).try_init(),
     };
     started.map_err(|error| {
         Failure::new(Exit::Failed, "internal", "logging could not be started").because(error)

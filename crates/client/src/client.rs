@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
+
 use crate::ClientError;
 use crate::base_url::BaseUrl;
 
@@ -41,6 +43,7 @@ impl Default for ClientOptions {
 pub struct Client {
     pub(crate) base: Arc<BaseUrl>,
     pub(crate) options: ClientOptions,
+    pub(crate) authorization: Option<HeaderValue>,
 }
 
 impl Client {
@@ -57,7 +60,22 @@ impl Client {
     /// # Errors
     /// As [`Client::new`].
     pub fn with_options(base_url: &str, options: ClientOptions) -> Result<Self, ClientError> {
-        Ok(Self { base: Arc::new(BaseUrl::parse(base_url)?), options })
+        Ok(Self { base: Arc::new(BaseUrl::parse(base_url)?), options, authorization: None })
+    }
+
+    /// Shows this bearer token with every request.
+    ///
+    /// # Errors
+    /// [`ClientError::BadArgument`]: it is empty or cannot stand in a header.
+    pub fn with_token(mut self, token: &str) -> Result<Self, ClientError> {
+        let bad = || ClientError::BadArgument("a token is one word of printable characters");
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(bad());
+        }
+        let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        self.authorization = Some(value);
+        Ok(self)
     }
 }
 

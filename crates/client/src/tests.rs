@@ -17,6 +17,19 @@ async fn a_submission_is_one_request_with_its_key() {
 }
 
 #[tokio::test]
+async fn a_token_goes_with_every_request_and_must_be_one() {
+    let (client, serving) = node(vec![json("202 Accepted", ACCEPTED)]).await;
+    let client = client.with_token("sealog_1").unwrap();
+    assert!(!format!("{client:?}").contains("sealog_1"));
+    client.submit(b"{}", None).await.unwrap();
+    let requests = serving.await.unwrap();
+    assert!(requests[0].contains("\r\nauthorization: Bearer sealog_1\r\n"), "{}", requests[0]);
+    for bad in ["", "a b", "a\r\nb: c", "\u{e9}"] {
+        assert!(matches!(client.clone().with_token(bad), Err(ClientError::BadArgument(_))), "{bad}");
+    }
+}
+
+#[tokio::test]
 async fn a_refused_submission_keeps_the_nodes_words() {
     let body = r#"{"error":{"code":"queue_full","message":"Full","retryable":true}}"#;
     let (client, _serving) = node(vec![json("503 Service Unavailable", body)]).await;

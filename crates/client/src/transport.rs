@@ -56,7 +56,7 @@ impl Answer {
 impl Client {
     /// Sends and waits for the head of the answer.
     pub(crate) async fn open(&self, call: Call) -> Result<Response<Incoming>, ClientError> {
-        let Self { base, options } = self;
+        let Self { base, options, authorization } = self;
         let connecting = TcpStream::connect((base.host.as_str(), base.port));
         let stream = match timeout(options.connect, connecting).await {
             Ok(connected) => connected.map_err(ClientError::Connect)?,
@@ -72,6 +72,9 @@ impl Client {
             .uri(format!("{}{}", base.prefix, call.path))
             .header(header::HOST, &base.authority)
             .header(header::CONNECTION, "close");
+        if let Some(authorization) = authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
         for (name, value) in call.headers {
             request = request.header(name, value);
         }

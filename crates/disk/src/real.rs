@@ -13,6 +13,7 @@ mod lock;
 mod measure;
 mod outside;
 mod sibling;
+mod socket;
 mod uncached;
 
 pub use directory::{OpenOptions, RealDisk};
@@ -23,6 +24,7 @@ pub use outside::{
     FileContent, NewFile, create_secret_file, open_regular, read_fd, read_file, replace_secret_file,
 };
 pub use sibling::Sibling;
+pub use socket::SocketFile;
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "the tests disturb the directory from outside")]

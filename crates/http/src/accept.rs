@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 use crate::connection::{self, Lifetime};
 use crate::options::ServerOptions;
+use crate::tls::{Tls, TlsSocket};
 
 const BACK_OFF_FIRST: Duration = Duration::from_millis(20);
 const BACK_OFF_LAST: Duration = Duration::from_secs(1);
@@ -36,6 +37,29 @@ impl Listen for TcpListener {
         // A frame must leave when it is written, not when the next one is.
         stream.set_nodelay(true)?;
         Ok(stream)
+    }
+}
+
+impl Listen for UnixListener {
+    type Socket = UnixStream;
+
+    async fn accept(&mut self) -> io::Result<UnixStream> {
+        let (stream, _peer) = UnixListener::accept(self).await?;
+        Ok(stream)
+    }
+}
+
+/// Every connection of this listener speaks TLS.
+pub(crate) struct TlsListener {
+    pub tcp: TcpListener,
+    pub tls: Tls,
+}
+
+impl Listen for TlsListener {
+    type Socket = TlsSocket;
+
+    async fn accept(&mut self) -> io::Result<TlsSocket> {
+        Ok(self.tls.accept(Listen::accept(&mut self.tcp).await?))
     }
 }
 

@@ -17,6 +17,7 @@ mod error;
 mod guard;
 mod operation;
 mod options;
+mod request_id;
 mod router;
 mod routes;
 mod server;
@@ -26,6 +27,7 @@ mod stats;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod wire;
 
 pub use error::ErrorCode;
@@ -35,7 +37,9 @@ pub use guard::{
 };
 pub use operation::{Operation, READY_REASONS};
 pub use options::{HEARTBEAT_MS_CEILING, ServerOptions};
+pub use request_id::RequestIds;
 pub use router::{Method, ROUTES, Route, router};
 pub use server::{BindError, ListenerBroke, Server, Shutdown};
 pub use sse::{CONTENT_TYPE as SSE_CONTENT_TYPE, HEARTBEAT as SSE_HEARTBEAT, sse_frame};
 pub use stats::{ServerCounts, ServerStats};
+pub use tls::{BadTls, Tls};

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::guard::Guard;
 use crate::operation::Operation;
+use crate::request_id::RequestIds;
 use crate::stats::ServerStats;
+use crate::tls::Tls;
 
 /// The longest silence an event stream may show, whatever the options say: clients time out at 30 s.
 pub const HEARTBEAT_MS_CEILING: u64 = 15_000;
@@ -43,8 +45,12 @@ pub struct ServerOptions {
     pub allow_non_loopback: bool,
     /// Who may ask.
     pub guard: Guard,
+    /// What is spoken on TCP; `None`: plain HTTP.
+    pub tls: Option<Tls>,
     /// What is known of the node beyond its engine; without it there are no metrics.
     pub operation: Option<Arc<dyn Operation>>,
+    /// Where ids of requests without one come from.
+    pub request_ids: Arc<RequestIds>,
     /// Where the server counts.
     pub stats: Arc<ServerStats>,
 }
@@ -66,7 +72,9 @@ impl Default for ServerOptions {
             grace_ms: 10_000,
             allow_non_loopback: false,
             guard: Guard::default(),
+            tls: None,
             operation: None,
+            request_ids: Arc::default(),
             stats: Arc::default(),
         }
     }

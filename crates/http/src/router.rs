@@ -21,6 +21,7 @@ use crate::body::SharedBody;
 use crate::error::ApiError;
 use crate::guard::guarded;
 use crate::options::ServerOptions;
+use crate::request_id::identified;
 use crate::routes;
 use crate::routes::dialects::Door;
 use crate::stats::counted;
@@ -148,7 +149,8 @@ fn wrapped(router: Router, options: Arc<ServerOptions>) -> Router {
         .layer(CatchPanicLayer::custom(panicked))
         .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(fixed(header::CACHE_CONTROL, "no-store"))
-        .layer(from_fn_with_state(options, counted))
+        .layer(from_fn_with_state(Arc::clone(&options), counted))
+        .layer(from_fn_with_state(options, identified))
 }
 
 /// The panic's text stays in the log of the panic hook.

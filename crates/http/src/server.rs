@@ -6,15 +6,16 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use sealog_engine::Engine;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::time::timeout;
 
-use crate::accept::accept_loop;
+use crate::accept::{TlsListener, accept_loop};
 use crate::connection::Lifetime;
 use crate::guard::{NonLoopbackRefused, check_listen};
 use crate::options::ServerOptions;
@@ -56,16 +57,23 @@ pub enum Shutdown {
     GraceExpired,
 }
 
+/// Where connections come from.
+#[derive(Debug)]
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
 /// A bound listener, not yet serving.
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: Listener,
+    address: Option<SocketAddr>,
     options: Arc<ServerOptions>,
 }
 
 impl Server {
-    /// Binds `address`; port 0 picks one.
+    /// Binds `address`; port 0 picks one. With `tls` in the options TLS is spoken there and nothing else.
     ///
     /// # Errors
     /// [`BindError`], before anything was bound when the address is refused.
@@ -74,11 +82,21 @@ impl Server {
         let failed = |source| BindError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, options: Arc::new(options) })
+        Ok(Self { listener: Listener::Tcp(listener), address: Some(address), options: Arc::new(options) })
     }
 
-    /// The address the server listens on, with the port that was picked.
-    pub fn local_addr(&self) -> SocketAddr {
+    /// Serves a socket in the file system that is listening already; without TLS. Inside a tokio runtime.
+    ///
+    /// # Errors
+    /// It cannot be waited on.
+    pub fn on_unix(listener: std::os::unix::net::UnixListener, options: ServerOptions) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let listener = Listener::Unix(UnixListener::from_std(listener)?);
+        Ok(Self { listener, address: None, options: Arc::new(options) })
+    }
+
+    /// The address the server listens on, with the port that was picked; `None` on a socket in the file system.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
         self.address
     }
 
@@ -109,7 +127,15 @@ impl Server {
         let Self { listener, options, .. } = self;
         let lifetime = Lifetime::default();
         let broke = {
-            let accepting = accept_loop(listener, router, Arc::clone(&options), lifetime.clone());
+            let (shared, living) = (Arc::clone(&options), lifetime.clone());
+            let accepting: Pin<Box<dyn Future<Output = io::Error> + Send>> = match (listener, &options.tls) {
+                (Listener::Tcp(tcp), Some(tls)) => {
+                    let tls = TlsListener { tcp, tls: tls.clone() };
+                    Box::pin(accept_loop(tls, router, shared, living))
+                }
+                (Listener::Tcp(tcp), None) => Box::pin(accept_loop(tcp, router, shared, living)),
+                (Listener::Unix(unix), _) => Box::pin(accept_loop(unix, router, shared, living)),
+            };
             tokio::select! {
                 biased;
                 () = signal => None,

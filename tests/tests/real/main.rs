@@ -3,12 +3,14 @@
 //! A tool that is missing is a failure here, never a reason to skip.
 #![expect(clippy::unwrap_used, reason = "a test's own functions are tests as well")]
 
+mod browser;
 mod clients;
 mod contract;
 mod dialects;
 mod full_disk;
 mod local_model;
 mod main_job;
+mod packaging;
 mod panic_text;
 mod story;
 mod strace;

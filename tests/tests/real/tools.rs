@@ -16,6 +16,18 @@ fn strace_answers() {
 }
 
 #[test]
+fn the_browser_and_its_driver_answer() {
+    check("chromium", "--version");
+    check("chromedriver", "--version");
+}
+
+#[test]
+fn the_judges_of_the_packaging_answer() {
+    check("systemd-analyze", "--version");
+    check("hadolint", "--version");
+}
+
+#[test]
 fn python_can_make_environments() {
     check("python3", "--version");
     let output = Command::new("python3").args(["-c", "import ensurepip, venv"]).output();

@@ -33,6 +33,14 @@ pub fn clippy(workspace: &Workspace) -> Result<Report> {
     Ok(Report::default())
 }
 
+/// The build that exports traces: linted, and its own tests run against it.
+pub fn otel(workspace: &Workspace) -> Result<Report> {
+    let build = ["--package", "sealog", "--features", "otel", "--locked"];
+    run(cargo(workspace).arg("clippy").args(build).args(["--all-targets", "--", "-D", "warnings"]))?;
+    let tests = run_tests(cargo(workspace).arg("test").args(build).args(["--test", "otel"]))?;
+    Ok(Report { note: format!("{} tests passed", tests.passed), tests })
+}
+
 pub fn test(workspace: &Workspace) -> Result<Report> {
     let tests = run_tests(cargo(workspace).args(["test", "--workspace", "--locked"]))?;
     Ok(Report { note: format!("{} tests passed", tests.passed), tests })

@@ -51,6 +51,7 @@ pub const STEPS: &[Step] = &[
     },
     Step { name: "clippy", about: "whole workspace, all targets, warnings denied", run: cargo::clippy },
     Step { name: "test", about: "cargo test --workspace --locked", run: cargo::test },
+    Step { name: "otel", about: "the build that exports traces, against a collector", run: cargo::otel },
     Step { name: "simulate", about: "2000 seeds of the simulation", run: simulate::step },
     Step {
         name: "mutants",

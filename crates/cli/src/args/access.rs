@@ -10,6 +10,12 @@ pub struct AccessArgs {
     /// Require a bearer token of this file, which `sealog token new` writes; read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// Speak TLS with this certificate chain (PEM, the node's own first); read again on SIGHUP
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key (PEM); a file that others cannot read
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// One more name or address that requests may be sent to, beside the loopback ones
     #[arg(long, value_name = "NAME")]
     pub allow_host: Vec<String>,

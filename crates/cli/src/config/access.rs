@@ -16,6 +16,14 @@ use super::{Refused, UNSUPPORTED};
 pub struct AccessConfig {
     pub names: AllowedNames,
     pub token_file: Option<PathBuf>,
+    pub tls: Option<TlsFiles>,
+}
+
+/// Where certificate chain and key stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub cert: PathBuf,
+    pub key: PathBuf,
 }
 
 pub(super) fn access(
@@ -54,6 +62,29 @@ fn texts<'a>(value: &'a Spanned<DeValue<'_>>) -> Option<Vec<&'a str>> {
 }
 
 /// A service has no directory that it starts in.
-pub(super) fn path(value: &Spanned<DeValue<'_>>) -> Option<PathBuf> {
+fn path(value: &Spanned<DeValue<'_>>) -> Option<PathBuf> {
     value.get_ref().as_str().map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// The `[tls]` section.
+pub(super) fn tls(
+    span: Range<usize>,
+    value: &Spanned<DeValue<'_>>,
+) -> std::result::Result<TlsFiles, Refused> {
+    let whole = |why: &str| Refused::new(span.clone(), "tls", why);
+    let table = value.get_ref().as_table().ok_or_else(|| whole("a table, opened by [tls]"))?;
+    let (mut cert, mut key) = (None, None);
+    for (name, value) in table {
+        let refused = |why: &str| Refused::new(name.span(), &format!("tls.{}", name.get_ref()), why);
+        let member = match name.get_ref().as_ref() {
+            "cert_file" => &mut cert,
+            "key_file" => &mut key,
+            _ => return Err(refused(UNSUPPORTED)),
+        };
+        *member = Some(path(value).ok_or_else(|| refused("an absolute path"))?);
+    }
+    match (cert, key) {
+        (Some(cert), Some(key)) => Ok(TlsFiles { cert, key }),
+        _ => Err(whole("cert_file and key_file must both be there")),
+    }
 }

@@ -4,14 +4,15 @@
 
 use std::path::Path;
 
-use sealog_client::{Client, ClientError};
+use sealog_client::ClientError;
 use sealog_disk::real::read_fd;
 use sealog_engine::PublicError;
 use sealog_events::{ExecutionId, PortableCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::args::Run;
+use crate::args::{LogFormat, Run};
+use crate::asking;
 use crate::config::NodeConfig;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -23,7 +24,7 @@ use crate::render::Render;
 use crate::verbs::serve::{runtime, stop_signal};
 
 /// Where a node is unless `--url` says otherwise.
-const NODE_URL: &str = "http://127.0.0.1:4320";
+pub const NODE_URL: &str = "http://127.0.0.1:4320";
 /// Longest text that standard input may hold, in bytes; a request is no longer either.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// How long an execution of this process may take to stop.
@@ -102,8 +103,7 @@ fn standard_input() -> Result<String> {
 }
 
 async fn at_node(args: &Run, body: &str, render: Render) -> Result<Exit> {
-    let client = Client::new(args.url.as_deref().unwrap_or(NODE_URL))
-        .map_err(|error| Failure::usage("bad_url", error.to_string()).next("--url http://HOST:PORT"))?;
+    let client = asking::client(args.url.as_deref(), args.token_file.as_deref())?;
     let key = args.idempotency_key.as_deref();
     let submission =
         client.submit(body.as_bytes(), key).await.map_err(|error| not_submitted(error, key.is_some()))?;
@@ -117,12 +117,12 @@ async fn at_node(args: &Run, body: &str, render: Render) -> Result<Exit> {
 }
 
 fn in_process(args: &Run, dir: &Path, body: &str, render: Render) -> Result<Exit> {
-    process::start_logging(render.json)?;
+    process::start_logging(LogFormat::beside(render.json))?;
     let config = NodeConfig::read(args.config.as_deref())?;
     let ready = opening::for_writing(dir, args.place, args.expect, &args.key, render)?;
     let runtime = runtime()?;
     runtime.block_on(async {
-        let node = Node::open(&ready, config, dir, GRACE_MS, render)?;
+        let node = Node::open(&ready, config, dir, GRACE_MS, Vec::new(), render)?;
         let ended = on_engine(args, &node, body, render).await;
         node.engine.shutdown().await;
         let closed = node.close().await;
@@ -206,6 +206,9 @@ fn not_submitted(error: ClientError, has_key: bool) -> Failure {
         ClientError::Api(api) if api.code == "invalid_request" => Failure::usage("invalid_request", what)
             .safe("nothing was started")
             .next("correct the request; a key belongs to one request"),
+        ClientError::Api(api) if [401, 403].contains(&api.status) => Failure::usage("not_allowed", what)
+            .safe("nothing was started")
+            .next("name a file with a token of the node that may write: --token-file FILE"),
         ClientError::BadArgument(_) | ClientError::BadBaseUrl(_) | ClientError::HttpsUnsupported => {
             Failure::usage("bad_argument", what).next("sealog run --help")
         }

@@ -2,22 +2,28 @@
 //! output says that it is ready.
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 
-use sealog_http::{BindError, ListenerBroke, Server, ServerOptions, ServerStats, Shutdown, check_listen};
+use sealog_disk::real::{RealEntropy, SocketFile};
+use sealog_disk::{DiskError, Entropy, ErrorKind};
+use sealog_engine::Observer;
+use sealog_http::{BindError, ListenerBroke, RequestIds, Server, ServerOptions, ServerStats, Shutdown};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::access::Access;
-use crate::args::Serve;
+use crate::args::{Listen, LogFormat, Serve};
 use crate::config::NodeConfig;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 use crate::node::Node;
 use crate::opening;
 use crate::places;
 use crate::process;
 use crate::render::Render;
+use crate::report::hex;
+use crate::service::{self, Starting};
 
 /// What is served.
 enum Source {
@@ -27,14 +33,10 @@ enum Source {
 }
 
 pub fn run(args: &Serve, render: Render) -> Result<Exit> {
-    process::start_logging(render.json)?;
+    process::start_logging(args.log_format.unwrap_or(LogFormat::beside(render.json)))?;
     process::raise_descriptor_limit();
     let mut config = NodeConfig::read(args.config.as_deref())?;
-    let access = Access::read(&args.access, args.listen.ip(), std::mem::take(&mut config.access))?;
-    check_listen(args.listen, args.allow_remote).map_err(|refused| {
-        Failure::usage("not_loopback", refused.to_string())
-            .next("listen on 127.0.0.1 behind a proxy that authenticates, or add --allow-remote")
-    })?;
+    let access = Access::read(args, std::mem::take(&mut config.access))?;
     let dir = match &args.data_dir {
         Some(dir) => dir.clone(),
         None => places::data_dir()?,
@@ -43,21 +45,63 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
         true => Source::Reading(opening::for_reading(&dir, args.place, &args.key, render)?),
         false => Source::Writing(opening::for_writing(&dir, args.place, args.expect, &args.key, render)?),
     };
+    // Before the runtime, and ended behind it: its client blocks.
+    let export = Traces::start()?;
     let runtime = runtime()?;
+    let starting = Starting::begin();
     let ended = runtime.block_on(async {
         let reader_stall_ms = config.store.reader_stall_ms;
         let node = match &source {
-            Source::Writing(ready) => Node::open(ready, config, &dir, args.grace_ms, render)?,
+            Source::Writing(ready) => {
+                Node::open(ready, config, &dir, args.grace_ms, export.observers(), render)?
+            }
             Source::Reading(journal) => Node::open_reading(journal, config, &dir, args.grace_ms, render)?,
         };
         if let Some(budget) = &node.budget {
             render.note(&budget.line());
         }
-        serve(args, &node, access, reader_stall_ms, render).await
+        serve(args, &node, access, starting, reader_stall_ms, render).await
     });
     // What still blocks a thread now is past its grace.
     runtime.shutdown_background();
+    export.end();
     ended
+}
+
+/// The export of traces, if this build has one.
+struct Traces {
+    #[cfg(feature = "otel")]
+    export: Option<crate::otel::Export>,
+}
+
+#[cfg(feature = "otel")]
+impl Traces {
+    fn start() -> Result<Traces> {
+        Ok(Traces { export: crate::otel::Export::start()? })
+    }
+
+    fn observers(&self) -> Vec<Arc<dyn Observer>> {
+        self.export.iter().map(|export| Arc::new(export.observer()) as Arc<dyn Observer>).collect()
+    }
+
+    fn end(self) {
+        if let Some(export) = self.export {
+            export.end();
+        }
+    }
+}
+
+#[cfg(not(feature = "otel"))]
+impl Traces {
+    fn start() -> Result<Traces> {
+        Ok(Traces {})
+    }
+
+    fn observers(&self) -> Vec<Arc<dyn Observer>> {
+        Vec::new()
+    }
+
+    fn end(self) {}
 }
 
 /// The runtime of every verb that runs executions.
@@ -76,6 +120,7 @@ async fn serve(
     args: &Serve,
     node: &Node,
     access: Access,
+    starting: Starting,
     reader_stall_ms: u64,
     render: Render,
 ) -> Result<Exit> {
@@ -83,17 +128,19 @@ async fn serve(
     let options = ServerOptions {
         grace_ms: args.grace_ms,
         reader_stall_ms,
-        allow_non_loopback: args.allow_remote,
+        allow_non_loopback: access.allows_remote(args),
+        tls: access.tls.clone(),
         guard: access.guard.clone(),
         operation: Some(Arc::new(node.operation(Arc::clone(&stats)))),
+        request_ids: Arc::new(request_ids()?),
         stats,
         ..ServerOptions::default()
     };
-    let server = match Server::bind(args.listen, options).await {
-        Ok(server) => server,
-        Err(error) => {
+    let (server, _name, place) = match listen(&args.listen, options).await {
+        Ok(listening) => listening,
+        Err(failure) => {
             node.close().await?;
-            return Err(listen_failed(error));
+            return Err(failure);
         }
     };
     let stop = match access.follow_hangups(render).and_then(|()| stop_signal()) {
@@ -103,10 +150,17 @@ async fn serve(
             return Err(failure);
         }
     };
-    if let Err(failure) = render.data(&format!("sealog listening on http://{}\n", server.local_addr())) {
+    if let Err(failure) = render.data(&format!("sealog listening on {place}\n")) {
         node.close().await?;
         return Err(failure);
     }
+    drop(starting);
+    service::ready(&place);
+    node.watch();
+    let stop = async {
+        stop.await;
+        service::stopping();
+    };
     let ended = server.run(node.engine.clone(), stop).await;
     let closed = node.close().await;
     match ended {
@@ -136,6 +190,44 @@ pub fn stop_signal() -> Result<impl Future<Output = ()>> {
             _ = terminate.recv() => {}
         }
     })
+}
+
+/// Ids that no other start of a node gives.
+fn request_ids() -> Result<RequestIds> {
+    let mut random = [0; 6];
+    RealEntropy.fill(&mut random).map_err(|_| opening::no_randomness())?;
+    Ok(RequestIds::new(&hex(&random)))
+}
+
+/// Binds, and says where in the form of the first line. The socket's name goes with the second part.
+async fn listen(at: &Listen, options: ServerOptions) -> Result<(Server, Option<SocketFile>, String)> {
+    match at {
+        Listen::Tcp(address) => {
+            let scheme = if options.tls.is_some() { "https" } else { "http" };
+            let server = Server::bind(*address, options).await.map_err(listen_failed)?;
+            let place = format!("{scheme}://{}", server.local_addr().unwrap_or(*address));
+            Ok((server, None, place))
+        }
+        Listen::Unix(path) => {
+            let (name, listener) = SocketFile::listen(path).map_err(|error| socket_failed(path, &error))?;
+            let server = Server::on_unix(listener, options).map_err(|error| {
+                Failure::new(Exit::Failed, "listen_failed", "the socket cannot be waited on").because(error)
+            })?;
+            Ok((server, Some(name), format!("unix:{}", path.display())))
+        }
+    }
+}
+
+fn socket_failed(path: &Path, error: &DiskError) -> Failure {
+    let why = match error.kind {
+        ErrorKind::AlreadyExists => "there is something that is no socket",
+        ErrorKind::Contended => "another process serves it",
+        _ => "the socket cannot be made",
+    };
+    Failure::new(Exit::Failed, "listen_failed", format!("{}: {why}", shown(path)))
+        .safe("the journal was closed in order")
+        .next("stop what uses the path, or pick another one: --listen unix:PATH")
+        .because(error.clone())
 }
 
 fn listen_failed(error: BindError) -> Failure {

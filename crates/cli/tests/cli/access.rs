@@ -215,6 +215,24 @@ fn a_hangup_reads_the_tokens_again_and_a_bad_file_changes_nothing() {
 }
 
 #[test]
+fn run_shows_the_token_of_a_file() {
+    let bench = Bench::new();
+    let write = token(&bench, "w", &["write"]);
+    let node = bench.node(&["--token-file", "tokens"]);
+    let run = ["run", "hi", "--url", node.url()];
+    assert_eq!(bench.run(&run).expect(2).word(), "not_allowed");
+    bench.write("token", format!("{write}\n").as_bytes(), 0o600);
+    let ran = bench.run(&[&run[..], &["--token-file", "token"]].concat()).expect(0);
+    assert_eq!(ran.stdout, "hello from mock\n");
+    let mut named = bench.command(&run);
+    named.env("SEALOG_TOKEN_FILE", bench.path("token"));
+    assert_eq!(named.output().unwrap().status.code(), Some(0));
+    bench.write("token", write.as_bytes(), 0o644);
+    assert_eq!(bench.run(&[&run[..], &["--token-file", "token"]].concat()).expect(2).word(), "bad_token");
+    assert_eq!(node.stop().0, Some(0));
+}
+
+#[test]
 fn a_token_file_that_is_not_one_stops_the_start() {
     let bench = Bench::new();
     let serve = ["serve", "--data-dir", "data", "--key-file", "key", "--token-file", "tokens"];

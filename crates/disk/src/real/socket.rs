@@ -38,7 +38,8 @@ impl SocketFile {
         beside.push(format!(".{}", std::process::id()));
         let beside = PathBuf::from(beside);
         let address = SocketAddrUnix::new(&beside).map_err(create)?;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).map_err(create)?;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(create)?;
         match unlink(&beside) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(create(errno)),
@@ -85,7 +86,8 @@ fn is_free(path: &Path) -> Result<(), DiskError> {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let ours = lstat(&self.path).is_ok_and(|stat| stat.st_dev == self.device && stat.st_ino == self.inode);
+        let ours =
+            lstat(&self.path).is_ok_and(|stat| stat.st_dev == self.device && stat.st_ino == self.inode);
         if ours {
             // A name that stays is stale, and the next listener takes it.
             let _ = unlink(&self.path);

@@ -231,7 +231,7 @@ impl Node {
     pub async fn listen(self) -> Listening {
         let loopback = "127.0.0.1:0".parse().unwrap();
         let server = Server::bind(loopback, (*self.options).clone()).await.unwrap();
-        let address = server.local_addr();
+        let address = server.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let engine = self.engine.clone();
         let ended = tokio::spawn(async move {

@@ -64,12 +64,12 @@ async fn an_address_beyond_loopback_needs_permission() {
     let refused = Server::bind(address, ServerOptions::default()).await;
     assert!(matches!(refused, Err(BindError::NonLoopback(_))), "{refused:?}");
     let options = ServerOptions { allow_non_loopback: true, ..ServerOptions::default() };
-    assert_ne!(Server::bind(address, options).await.unwrap().local_addr().port(), 0);
+    assert_ne!(Server::bind(address, options).await.unwrap().local_addr().unwrap().port(), 0);
 }
 
 #[tokio::test]
 async fn a_taken_port_is_reported() {
     let first = Server::bind("127.0.0.1:0".parse().unwrap(), ServerOptions::default()).await.unwrap();
-    let second = Server::bind(first.local_addr(), ServerOptions::default()).await;
+    let second = Server::bind(first.local_addr().unwrap(), ServerOptions::default()).await;
     assert!(matches!(second, Err(BindError::Listen { .. })), "{second:?}");
 }

@@ -1,0 +1,39 @@
+//! A client of the node that a verb asks: its address and, where the node asks for tokens, one.
+//!
+//! A token comes from a file that a flag or the environment names, never from a flag's value.
+
+use std::path::{Path, PathBuf};
+
+use sealog_client::Client;
+use sealog_disk::real::read_file;
+use zeroize::Zeroizing;
+
+use crate::failure::{Failure, Result, shown};
+use crate::verbs::run::NODE_URL;
+
+/// The variable that names a file with a token, where no flag does.
+const TOKEN_FILE_VARIABLE: &str = "SEALOG_TOKEN_FILE";
+const FILE_BYTES_MAX: usize = 4096;
+
+/// A client of the node at `url`, or of the default one.
+///
+/// # Errors
+/// Exit 2: the address is none, or the file holds no token.
+pub fn client(url: Option<&str>, token_file: Option<&Path>) -> Result<Client> {
+    let client = Client::new(url.unwrap_or(NODE_URL))
+        .map_err(|error| Failure::usage("bad_url", error.to_string()).next("--url http://HOST:PORT"))?;
+    let named = || std::env::var_os(TOKEN_FILE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+    let Some(path) = token_file.map(Path::to_owned).or_else(named) else { return Ok(client) };
+    let bad = |why: &str| {
+        Failure::usage("bad_token", format!("{}: {why}", shown(&path)))
+            .next("name a file whose one line is a token that `sealog token new` printed")
+    };
+    let content = read_file(&path, FILE_BYTES_MAX)
+        .map_err(|error| bad("it cannot be read, or is too long").because(error))?;
+    if content.regular && content.open_to_others() {
+        return Err(bad("its group or others have access to it"));
+    }
+    let bytes = Zeroizing::new(content.bytes);
+    let token = std::str::from_utf8(&bytes).map_err(|_| bad("it is not UTF-8 text"))?.trim();
+    client.with_token(token).map_err(|_| bad("it holds no token"))
+}
