@@ -24,5 +24,6 @@ mod rekey;
 mod repair;
 mod restore;
 mod run;
+mod scrub;
 mod service;
 mod transfer;
