@@ -69,25 +69,24 @@ fn main() -> Result<()> {
 
 struct Systems<'a> {
     runtime: &'a Runtime,
-    floor: Filled,
-    bare: Handover,
+    floor: Option<Filled>,
+    bare: Option<Handover>,
     direct: Option<Sealed>,
     portable: Option<Sealed>,
 }
 
 impl<'a> Systems<'a> {
     fn start(options: &Options, folder: &std::path::Path, runtime: &'a Runtime) -> Result<Systems<'a>> {
+        let wanted = |name: &str| options.systems.contains(name).then(|| folder.join(name));
+        let filled = |path: Option<PathBuf>| path.map(|path| Filled::new(&path, FILE_BYTES)).transpose();
         let journal = |name: &str, direct: bool| {
-            let wanted = options.systems.contains(name);
-            wanted.then(|| Sealed::start(&folder.join(name), direct, runtime)).transpose()
+            wanted(name).map(|folder| Sealed::start(&folder, direct, runtime)).transpose()
         };
+        let bare = filled(wanted("bare"))?;
         Ok(Systems {
             runtime,
-            floor: Filled::new(&folder.join("floor"), FILE_BYTES)?,
-            bare: Handover::start(
-                Box::new(Bare::new(Filled::new(&folder.join("bare"), FILE_BYTES)?)),
-                usize::MAX,
-            )?,
+            floor: filled(wanted("floor"))?,
+            bare: bare.map(|file| Handover::start(Box::new(Bare::new(file)), usize::MAX)).transpose()?,
             direct: journal("sealog", true)?,
             portable: journal("sealog-portable", false)?,
         })
@@ -100,8 +99,14 @@ impl<'a> Systems<'a> {
             sealed.as_ref().context("not started")?.slice(self.runtime, producers, length, seed)
         };
         match system {
-            "floor" => floor::slice(&mut |bytes| self.floor.commit(bytes), 1, length, seed),
-            "bare" => self.bare.slice(self.runtime, producers, length, seed),
+            "floor" => {
+                let floor = self.floor.as_mut().context("not started")?;
+                floor::slice(&mut |bytes| floor.commit(bytes), 1, length, seed)
+            }
+            "bare" => {
+                let bare = self.bare.as_ref().context("not started")?;
+                bare.slice(self.runtime, producers, length, seed)
+            }
             "sealog" => sealed(&self.direct),
             _ => sealed(&self.portable),
         }

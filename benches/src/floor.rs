@@ -99,6 +99,6 @@ pub fn slice(
         slice.groups += 1;
     }
     slice.disk_seconds = slice.latencies_us.iter().map(|us| f64::from(*us) / 1e6).sum();
-    (slice.seconds, slice.cpu_seconds) = watch.stop();
+    watch.stop(&mut slice);
     Ok(slice)
 }

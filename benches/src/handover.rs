@@ -129,7 +129,7 @@ impl Handover {
             }
             anyhow::Ok(())
         })?;
-        (slice.seconds, slice.cpu_seconds) = watch.stop();
+        watch.stop(&mut slice);
         slice.events = slice.latencies_us.len() as u64;
         let after = self.shared.counts();
         slice.groups = after[0] - before[0];

@@ -25,6 +25,10 @@ pub struct Row {
     pub disk_us: f64,
     pub bytes_per_event: f64,
     pub cpu_us_per_event: f64,
+    /// Of which on the thread of the producers.
+    pub producers_cpu_us_per_event: f64,
+    /// Context switches of the process, for each group.
+    pub switches_per_group: f64,
     pub ratio_floor: Option<f64>,
     pub ratio_bare: Option<f64>,
 }
@@ -64,6 +68,8 @@ fn row(series: &Series, ratio_floor: Option<f64>, ratio_bare: Option<f64>) -> Ro
         disk_us: sum(|slice| slice.disk_seconds) * 1e6 / sum(|slice| slice.groups as f64),
         bytes_per_event: sum(|slice| slice.bytes as f64) / events,
         cpu_us_per_event: sum(|slice| slice.cpu_seconds) * 1e6 / events,
+        producers_cpu_us_per_event: sum(|slice| slice.producers_cpu_seconds) * 1e6 / events,
+        switches_per_group: sum(|slice| slice.switches as f64) / sum(|slice| slice.groups as f64),
         ratio_floor,
         ratio_bare,
     }
@@ -82,7 +88,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 /// The table for people.
 pub fn table(rows: &[Row]) -> String {
     let mut out = format!(
-        "{:<16} {:>5} {:>10} {:>8} {:>8} {:>7} {:>8} {:>8} {:>8} {:>7} {:>7}\n",
+        "{:<16} {:>5} {:>10} {:>8} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7}\n",
         "system",
         "prod",
         "events/s",
@@ -92,13 +98,15 @@ pub fn table(rows: &[Row]) -> String {
         "disk us",
         "B/event",
         "CPU us",
+        "own us",
+        "switch",
         "/floor",
         "/bare"
     );
     for row in rows {
         let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
         out.push_str(&format!(
-            "{:<16} {:>5} {:>10.0} {:>8.0} {:>8.0} {:>7.1} {:>8.0} {:>8.1} {:>8.2} {:>7} {:>7}\n",
+            "{:<16} {:>5} {:>10.0} {:>8.0} {:>8.0} {:>7.1} {:>8.0} {:>8.1} {:>8.2} {:>8.2} {:>7.1} {:>7} {:>7}\n",
             row.system,
             row.producers,
             row.events_per_s,
@@ -108,6 +116,8 @@ pub fn table(rows: &[Row]) -> String {
             row.disk_us,
             row.bytes_per_event,
             row.cpu_us_per_event,
+            row.producers_cpu_us_per_event,
+            row.switches_per_group,
             ratio(row.ratio_floor),
             ratio(row.ratio_bare)
         ));
@@ -126,6 +136,8 @@ pub fn json_line(row: &Row) -> String {
         "mean_group": row.mean_group,
         "disk_us": row.disk_us,
         "cpu_us_per_event": row.cpu_us_per_event,
+        "producers_cpu_us_per_event": row.producers_cpu_us_per_event,
+        "switches_per_group": row.switches_per_group,
         "disk_bytes_per_event": row.bytes_per_event,
         "ratio_floor": row.ratio_floor,
         "ratio_bare": row.ratio_bare,

@@ -85,7 +85,7 @@ impl Sealed {
             }
             anyhow::Ok(())
         })?;
-        (slice.seconds, slice.cpu_seconds) = watch.stop();
+        watch.stop(&mut slice);
         let after = self.journal.counters();
         slice.events = slice.latencies_us.len() as u64;
         slice.groups = after.group_records.count() - before.group_records.count();
