@@ -1,7 +1,7 @@
 //! The journal opened for writing: recovery first, then one writer, any number of readers in this process.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -229,12 +229,15 @@ impl Journal {
     /// Blocks until `sequence` is durable. `false`: the time is over, or it will never be.
     pub fn wait_durable(&self, sequence: u64, timeout: Duration) -> bool {
         let shared = &self.inner.shared;
-        let status = shared::lock(&shared.status);
+        let mut status = shared::lock(&shared.status);
+        status.waiting_for_sequence += 1;
         let waiting = |status: &mut Status| {
             self.durable_sequence() < sequence && status.poisoned.is_none() && !status.closed
         };
         let waited = shared.moved.wait_timeout_while(status, timeout, waiting);
-        drop(waited);
+        let (mut status, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        status.waiting_for_sequence -= 1;
+        drop(status);
         self.durable_sequence() >= sequence
     }
 

@@ -161,6 +161,8 @@ pub(crate) struct Status {
     pub shortage: Option<ErrorKind>,
     pub sync_since: Option<Duration>,
     pub stall_said: Option<Duration>,
+    /// Threads that wait for `moved`.
+    pub waiting_for_sequence: usize,
 }
 
 /// Every guarded value here stays consistent between its statements, so a panic elsewhere does not spoil it.
@@ -222,8 +224,11 @@ impl Shared {
 
     pub fn publish_sequence(&self, sequence: u64) {
         self.durable_sequence.store(sequence, Ordering::Release);
-        // The lock orders this store with a waiter that has just looked.
-        drop(lock(&self.status));
-        self.moved.notify_all();
+        // The lock orders this store with a waiter that has just looked. A notice is a system call even where nobody
+        // waits, so it is not made for nobody.
+        let waiting = lock(&self.status).waiting_for_sequence > 0;
+        if waiting {
+            self.moved.notify_all();
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use sealog_disk::Folder;
 use sealog_journal_format::end::EndRecord;
+use sealog_journal_format::journal_records::KIND_FORGET;
 use sealog_journal_format::record::{GroupEncoder, RecordRef};
 use sealog_journal_format::{FrameKind, limits};
 
@@ -62,6 +63,13 @@ pub enum Turn {
     Ended,
 }
 
+/// What became of a group, once it is durable.
+struct Decision {
+    refused: Vec<(u64, JournalError)>,
+    /// The units that were written. Nothing reads them any more.
+    spent: Vec<Queued>,
+}
+
 enum Roll {
     Full,
     Lost(Lost),
@@ -106,8 +114,8 @@ impl Core {
         };
         let decided = queued.len();
         match self.commit(queued) {
-            Ok(refused) => {
-                self.shared.completion.decide(last, refused);
+            Ok(Decision { refused, spent }) => {
+                self.shared.completion.decide(last, refused, spent);
                 Turn::Decided(decided)
             }
             Err(Lost(cause)) => {
@@ -117,17 +125,17 @@ impl Core {
         }
     }
 
-    fn commit(&mut self, queued: Vec<Queued>) -> Result<Vec<(u64, JournalError)>, Lost> {
+    fn commit(&mut self, queued: Vec<Queued>) -> Result<Decision, Lost> {
         let mut refused = Vec::new();
-        let units = self.admit(queued, &mut refused)?;
+        let mut units = self.admit(queued, &mut refused)?;
         if units.is_empty() {
-            return Ok(refused);
+            return Ok(Decision { refused, spent: units });
         }
         let Some(group) = encode(&units) else {
             // What is not written is not acknowledged.
             let unencodable = || JournalError::Misuse("a unit could not be encoded");
             refused.extend(units.iter().map(|queued| (queued.number, unencodable())));
-            return Ok(refused);
+            return Ok(Decision { refused, spent: units });
         };
         let plaintext = Plaintext::new(group.finish());
         let need = limits::FRAME_HEADER_BYTES as u64 + plaintext.len() as u64;
@@ -136,12 +144,12 @@ impl Core {
             Err(Roll::Lost(lost)) => return Err(lost),
             Err(Roll::Full) => {
                 refused.extend(units.iter().map(|queued| (queued.number, JournalError::Full)));
-                return Ok(refused);
+                return Ok(Decision { refused, spent: units });
             }
         }
-        self.write_group(units, plaintext)?;
+        self.write_group(&mut units, plaintext)?;
         self.prepare_ahead();
-        Ok(refused)
+        Ok(Decision { refused, spent: units })
     }
 
     /// JC-7: what is not reserved is admitted only while the reserve stays whole; a larger `next` is tried first. Where
@@ -345,7 +353,7 @@ impl Core {
         catalog.durable.moved = self.shared.clock.monotonic();
     }
 
-    fn write_group(&mut self, units: Vec<Queued>, plaintext: Plaintext) -> Result<(), Lost> {
+    fn write_group(&mut self, units: &mut [Queued], plaintext: Plaintext) -> Result<(), Lost> {
         let Some(active) = &mut self.active else {
             return Err(Lost("no active segment"));
         };
@@ -362,7 +370,7 @@ impl Core {
         self.shared.counting.group(records as u64, written.header.frame_bytes(), sync);
         let at = FrameRef { segment: self.end.segment, offset: written.offset };
         let mut catalog = self.shared.write();
-        let records = units.into_iter().flat_map(|queued| queued.unit.records);
+        let records = units.iter_mut().flat_map(|queued| &mut queued.unit.records);
         for (record, sequence) in records.zip(first_sequence..) {
             catalog.index.add(at, &durable_record(record, sequence, self.epoch));
         }
@@ -494,7 +502,8 @@ pub(crate) fn as_ref(record: &NewRecord) -> RecordRef<'_> {
     }
 }
 
-fn durable_record(record: NewRecord, sequence: u64, epoch: u64) -> Record {
+/// As the index wants it: only the journal's own kinds are looked into.
+fn durable_record(record: &mut NewRecord, sequence: u64, epoch: u64) -> Record {
     Record {
         sequence,
         kind: record.kind,
@@ -503,7 +512,7 @@ fn durable_record(record: NewRecord, sequence: u64, epoch: u64) -> Record {
         event_number: record.event_number,
         time_ms: record.time_ms,
         logical_size: record.logical_size,
-        body: record.body,
+        body: if record.kind == KIND_FORGET { std::mem::take(&mut record.body) } else { Vec::new() },
         epoch,
     }
 }

@@ -21,15 +21,43 @@ pub(crate) const SEAL_BYTES: u64 = limits::FRAME_BYTES_MIN;
 enum Path {
     /// One positional write, then fdatasync.
     Portable,
-    /// One write past the page cache that is durable when it returns. `tail` is what the last partial block already
-    /// holds; it is written again with equal bytes (JA-2).
-    Direct { file: Arc<dyn LogFile>, tail: Vec<u8> },
+    /// One write past the page cache that is durable when it returns.
+    Direct(Arc<dyn LogFile>),
+}
+
+/// Where a frame is put together, and the one place from which it is written: aligned, and kept from frame to frame.
+#[derive(Debug)]
+struct Bench {
+    block: AlignedBuf,
+    /// On the direct path so much of it, from its start, is what the file's last partial block already holds; it is
+    /// written again with equal bytes (JA-2).
+    tail: usize,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        Bench { block: AlignedBuf::zeroed(0), tail: 0 }
+    }
+
+    /// Room for a frame of `len` bytes behind the tail, and zeros from there to the end of the block.
+    fn lay(&mut self, len: usize) -> &mut [u8] {
+        let used = self.tail + len;
+        let whole = used.next_multiple_of(DIRECT_ALIGN);
+        if self.block.len() < whole {
+            let mut larger = AlignedBuf::zeroed(whole);
+            larger[..self.tail].copy_from_slice(&self.block[..self.tail]);
+            self.block = larger;
+        }
+        self.block[used..whole].fill(0);
+        &mut self.block[self.tail..used]
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Active {
     file: Arc<dyn LogFile>,
     path: Path,
+    bench: Bench,
     keys: WritingKeys,
     header: SegmentHeader,
     pub length: u64,
@@ -63,7 +91,7 @@ impl Active {
     ) -> Result<(Active, Segment), DiskError> {
         let Prepared { file, header, writing, reading, length } = prepared;
         let path = match if direct { probe_direct(&**disk, next, &header)? } else { None } {
-            Some(file) => Path::Direct { file, tail: Vec::new() },
+            Some(file) => Path::Direct(file),
             None => Path::Portable,
         };
         let end = EndRecord {
@@ -75,7 +103,7 @@ impl Active {
             how: How::CutAtRecovery,
         };
         let segment = Segment::of_writer(disk, segment_name(header.number), header, reading, length);
-        Ok((Active { file, path, keys: writing, header, length, end }, segment))
+        Ok((Active { file, path, bench: Bench::new(), keys: writing, header, length, end }, segment))
     }
 
     /// Bytes that frames may still take, the seal's room left out.
@@ -94,19 +122,20 @@ impl Active {
     }
 
     pub fn is_direct(&self) -> bool {
-        matches!(self.path, Path::Direct { .. })
+        matches!(self.path, Path::Direct(_))
     }
 
     /// Writes one frame and syncs it. The order is JC-4 and JC-8: seal, write, sync, look for the directory entry.
     pub fn write(&mut self, kind: FrameKind, plaintext: &[u8], records: u32) -> Result<Written, Lost> {
-        let (header, frame) = self.seal(kind, plaintext, records)?;
-        let offset = self.end.end_offset;
+        let (header, head) = self.seal(kind, plaintext, records)?;
+        let (offset, frame_bytes) = (self.end.end_offset, header.frame_bytes());
         let lost = |e: DiskError| Lost(cause(&e));
-        let written = match &mut self.path {
+        let written = match &self.path {
             Path::Portable => {
-                io::write_all_at(&*self.file, &frame, offset).and_then(|()| self.file.sync_data())
+                let frame = &self.bench.block[..frame_bytes as usize];
+                io::write_all_at(&*self.file, frame, offset).and_then(|()| self.file.sync_data())
             }
-            Path::Direct { file, tail } => write_direct(&**file, tail, &frame, offset),
+            Path::Direct(file) => write_direct(&**file, &mut self.bench, frame_bytes as usize, offset),
         };
         let linked = written.and_then(|()| self.file.links());
         match linked {
@@ -120,25 +149,24 @@ impl Active {
                 return Err(lost(e));
             }
         }
-        let head: &[u8; limits::FRAME_HEADER_BYTES] =
-            frame.first_chunk().expect("a frame starts with its header");
         self.end = EndRecord {
             segment: self.end.segment,
             frames: self.end.frames + 1,
-            end_offset: offset + frame.len() as u64,
+            end_offset: offset + frame_bytes,
             last_sequence: self.end.last_sequence + u64::from(records),
-            chain: sealog_seal::chain(&self.end.chain, head),
+            chain: sealog_seal::chain(&self.end.chain, &head),
             how: if kind == FrameKind::Seal { How::Sealed } else { How::CutAtRecovery },
         };
         Ok(Written { header, offset })
     }
 
+    /// Puts the frame together at its place; returns its header, also as the bytes that stand there.
     fn seal(
         &mut self,
         kind: FrameKind,
         plaintext: &[u8],
         records: u32,
-    ) -> Result<(FrameHeader, Vec<u8>), Lost> {
+    ) -> Result<(FrameHeader, [u8; limits::FRAME_HEADER_BYTES]), Lost> {
         let too_much = |_| Lost("the segment is full");
         let mut header = FrameHeader {
             body_length: u32::try_from(plaintext.len()).map_err(too_much)?,
@@ -153,7 +181,7 @@ impl Active {
             header_tag: [0; 16],
         };
         let context = header.body_context(&self.header.store_id, self.header.number);
-        let mut frame = vec![0; limits::FRAME_HEADER_BYTES + plaintext.len()];
+        let frame = self.bench.lay(limits::FRAME_HEADER_BYTES + plaintext.len());
         let (head, body) = frame.split_at_mut(limits::FRAME_HEADER_BYTES);
         body.copy_from_slice(plaintext);
         header.body_tag = self
@@ -163,8 +191,9 @@ impl Active {
             .map_err(|_| Lost("the segment's key is used up"))?;
         header.body_crc = crc32(body);
         header.header_tag = self.keys.header.tag(&header.tagged_bytes());
-        head.copy_from_slice(&header.encode());
-        Ok((header, frame))
+        let encoded = header.encode();
+        head.copy_from_slice(&encoded);
+        Ok((header, encoded))
     }
 
     /// The seal frame of an orderly end, unless the key must not be used again (`bare`); then the unused zeros go. The
@@ -185,7 +214,7 @@ impl Active {
     /// Closes the handles; the error of a close is as final as that of a sync.
     pub fn close(self) -> Result<(), Lost> {
         let lost = |e: DiskError| Lost(cause(&e));
-        if let Path::Direct { file, .. } = &self.path {
+        if let Path::Direct(file) = &self.path {
             file.close().map_err(lost)?;
         }
         self.file.sync_all().map_err(lost)?;
@@ -194,16 +223,13 @@ impl Active {
 }
 
 /// Writes the kept part of the last block, the frame, and zeros up to the next block, which the file holds already.
-fn write_direct(file: &dyn LogFile, tail: &mut Vec<u8>, frame: &[u8], offset: u64) -> Result<(), DiskError> {
-    let start = offset - tail.len() as u64;
-    let used = tail.len() + frame.len();
-    let mut block = AlignedBuf::zeroed(used.next_multiple_of(DIRECT_ALIGN));
-    block[..tail.len()].copy_from_slice(tail);
-    block[tail.len()..used].copy_from_slice(frame);
-    io::write_all_durable_at(file, &block, start)?;
+fn write_direct(file: &dyn LogFile, bench: &mut Bench, frame: usize, offset: u64) -> Result<(), DiskError> {
+    let start = offset - bench.tail as u64;
+    let used = bench.tail + frame;
+    io::write_all_durable_at(file, &bench.block[..used.next_multiple_of(DIRECT_ALIGN)], start)?;
     let kept = used - used % DIRECT_ALIGN;
-    tail.clear();
-    tail.extend_from_slice(&block[kept..used]);
+    bench.block.copy_within(kept..used, 0);
+    bench.tail = used - kept;
     Ok(())
 }
 

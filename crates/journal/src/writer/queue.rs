@@ -41,6 +41,8 @@ struct State {
     ended: Option<JournalError>,
     closing: bool,
     parked: bool,
+    /// A parked writer sleeps until so many units are there.
+    wanted: usize,
     waiters: Vec<Waker>,
 }
 
@@ -71,6 +73,7 @@ impl Queue {
             ended: None,
             closing: false,
             parked: false,
+            wanted: 1,
             waiters: Vec::new(),
         };
         Queue {
@@ -116,9 +119,12 @@ impl Queue {
         state.bytes += bytes;
         state.units.push_back(Queued { unit, number, bytes, admission });
         self.depth.store(state.units.len(), Ordering::Relaxed);
-        let parked = std::mem::take(&mut state.parked);
+        let wake = state.parked && state.units.len() >= state.wanted;
+        if wake {
+            state.parked = false;
+        }
         drop(state);
-        if parked {
+        if wake {
             self.arrived.notify_one();
         }
         Ok(number)
@@ -151,11 +157,12 @@ impl Queue {
         self.depth.load(Ordering::Relaxed)
     }
 
-    /// Waits until a unit is there, the queue is closing, or the time is over.
-    pub fn wait(&self, timeout: Duration) -> Wait {
+    /// Waits until so many units are there, the queue is closing, or the time is over.
+    pub fn wait(&self, wanted: usize, timeout: Duration) -> Wait {
         let mut state = self.lock();
-        if state.units.is_empty() && !state.closing && state.ended.is_none() {
+        if state.units.len() < wanted && !state.closing && state.ended.is_none() {
             state.parked = true;
+            state.wanted = wanted;
             state = match self.arrived.wait_timeout(state, timeout) {
                 Ok((state, _)) => state,
                 Err(poisoned) => poisoned.into_inner().0,

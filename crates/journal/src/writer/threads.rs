@@ -3,25 +3,26 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::background::Background;
 use crate::error::{JournalError, Result};
 use crate::shared::{Shared, lock};
 use crate::writer::core::{Core, Turn};
 use crate::writer::maintain::Maintenance;
-use crate::writer::queue::Wait;
+use crate::writer::queue::{Queue, Wait};
 
 const PARK: Duration = Duration::from_secs(3600);
 const HELPER_PAUSE: Duration = Duration::from_millis(25);
 /// Between two steps of filling: 256 KiB each 2 ms is 128 MB/s, about twice what a busy node appends.
 const FILL_PAUSE: Duration = Duration::from_millis(2);
 
-/// Gathering waits only for producers that the writer has itself just woken: it stops when none came for this
-/// long, after the cap, or once so many units are queued.
-const GATHER_IDLE: Duration = Duration::from_micros(20);
-const GATHER_CAP: Duration = Duration::from_micros(100);
+/// Gathering waits only for producers that the writer has itself just woken: it stops once so many units are queued,
+/// or after this time, to which the kernel adds some 50 us of its own.
 const GATHER_ENOUGH: usize = 64;
+const GATHER_CAP: Duration = Duration::from_micros(50);
+/// Gathers that are left out after one that waited in vain; doubled each time that happens again.
+const GATHER_SKIP_MAX: u32 = 64;
 
 #[derive(Debug)]
 pub(crate) struct Threads {
@@ -76,13 +77,13 @@ impl Drop for PoisonOnPanic<'_> {
 
 fn write(shared: &Shared, core: &Mutex<Core>) {
     let _guard = PoisonOnPanic(shared);
-    let mut expected = 0;
+    let mut gathering = Gathering::default();
     loop {
-        match shared.queue.wait(PARK) {
+        match shared.queue.wait(1, PARK) {
             Wait::Units => {
-                gather(shared, expected);
+                gathering.wait(&shared.queue);
                 let turn = lock(core).turn();
-                expected = match turn {
+                gathering.expected = match turn {
                     Turn::Idle | Turn::Decided(..=1) => 0,
                     // Who was just woken, and who came meanwhile: to wait only for as many as the last group held
                     // would settle into two groups that alternate.
@@ -90,29 +91,40 @@ fn write(shared: &Shared, core: &Mutex<Core>) {
                     Turn::Ended => return,
                 };
             }
-            Wait::Nothing => expected = 0,
+            Wait::Nothing => gathering.expected = 0,
             Wait::Closing => return,
         }
     }
 }
 
-/// Avoids two half groups that alternate: gives the producers just woken a moment to come back.
-fn gather(shared: &Shared, expected: usize) {
-    let enough = expected.min(GATHER_ENOUGH);
-    let mut seen = shared.queue.depth();
-    if seen >= enough {
-        return;
-    }
-    let start = Instant::now();
-    let mut last_arrival = start;
-    while seen < enough {
-        std::thread::yield_now();
-        let (now, depth) = (Instant::now(), shared.queue.depth());
-        if depth > seen {
-            (seen, last_arrival) = (depth, now);
-        }
-        if now - last_arrival > GATHER_IDLE || now - start > GATHER_CAP {
+/// Avoids two half groups that alternate: gives the producers just woken a moment to come back. The writer sleeps
+/// meanwhile, until the last of them that it waits for wakes it: the producers may need its processor. (To yield it
+/// in a loop is worse on a busy machine: since Linux 6.18 each `sched_yield` costs the caller its place in the queue.)
+#[derive(Debug, Default)]
+struct Gathering {
+    expected: usize,
+    /// So many gathers are left out, and so many at the next failure: producers that have other things to do
+    /// between two units cost a commit its latency once in a while, not each time.
+    skip: u32,
+    skip_next: u32,
+}
+
+impl Gathering {
+    fn wait(&mut self, queue: &Queue) {
+        let enough = self.expected.min(GATHER_ENOUGH);
+        if queue.depth() >= enough {
             return;
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return;
+        }
+        queue.wait(enough, GATHER_CAP);
+        if queue.depth() >= enough {
+            self.skip_next = 0;
+        } else {
+            self.skip_next = (self.skip_next * 2).clamp(1, GATHER_SKIP_MAX);
+            self.skip = self.skip_next;
         }
     }
 }
