@@ -12,6 +12,7 @@ mod deny;
 mod exhaustive;
 mod floors;
 mod fuzz;
+mod hotpath;
 mod mutants;
 mod process;
 mod real;
@@ -46,6 +47,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
             compare::run_plan(&workspace::Workspace::find()?, &compare::Plan::parse(rest)?)
         }
         Some((verb, rest)) if verb == "contract" => contract::run_args(&workspace::Workspace::find()?, rest),
+        Some((verb, rest)) if verb == "hotpath" => hotpath::run_args(&workspace::Workspace::find()?, rest),
         Some((verb, rest)) if verb == "mutants" => mutants::run_args(&workspace::Workspace::find()?, rest),
         Some((verb, rest)) if verb == "simulate" => simulate::run_args(&workspace::Workspace::find()?, rest),
         Some((verb, rest)) if verb == "torture" => {
@@ -80,6 +82,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
             println!(
                 "cargo xtask contract --write\n    generates `spec/openapi.yaml` and the request's schema anew"
             );
+            println!("cargo xtask hotpath --json\n    what the step counts, as the text of its baseline");
             println!("cargo xtask fuzz [--seconds N] [TARGET ..]\n    the fuzz targets, a while each");
             Ok(())
         }

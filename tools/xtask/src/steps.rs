@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use crate::process::Tally;
 use crate::workspace::Workspace;
-use crate::{cargo, contract, deny, floors, mutants, real, simulate, tidy};
+use crate::{cargo, contract, deny, floors, hotpath, mutants, real, simulate, tidy};
 
 /// One check. `run` prints findings as it meets them and returns an error when the change may not land.
 pub struct Step {
@@ -52,6 +52,11 @@ pub const STEPS: &[Step] = &[
     Step { name: "clippy", about: "whole workspace, all targets, warnings denied", run: cargo::clippy },
     Step { name: "test", about: "cargo test --workspace --locked", run: cargo::test },
     Step { name: "otel", about: "the build that exports traces, against a collector", run: cargo::otel },
+    Step {
+        name: "hotpath",
+        about: "instructions and allocations of a commit, counted, against benches/hot_path.json",
+        run: hotpath::step,
+    },
     Step { name: "simulate", about: "2000 seeds of the simulation", run: simulate::step },
     Step {
         name: "mutants",
