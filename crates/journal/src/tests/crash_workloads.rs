@@ -10,7 +10,7 @@ use crate::{Class, NewRecord, StreamId, Unit};
 /// What runs on a journal that exists.
 pub(crate) type Workload = fn(&mut World) -> Step;
 
-pub(crate) const WORKLOADS: [(&str, Workload); 13] = [
+pub(crate) const WORKLOADS: [(&str, Workload); 14] = [
     ("open, commit, close", open_commit_close),
     ("several opens", several_opens),
     ("groups of many units", groups),
@@ -23,6 +23,7 @@ pub(crate) const WORKLOADS: [(&str, Workload); 13] = [
     ("a forget record", forgotten),
     ("the clocks jump", jumps),
     ("compaction", compaction),
+    ("compaction and summaries", summarised_compaction),
     ("summaries", summaries),
 ];
 
@@ -202,6 +203,12 @@ fn compaction(world: &mut World) -> Step {
     world.compact()?;
     world.commit(event(10, 20, 10))?;
     world.close()
+}
+
+/// The same beside summaries, of what is replaced and of what replaces it.
+fn summarised_compaction(world: &mut World) -> Step {
+    world.bench.config.tuning.summarise = true;
+    compaction(world)
 }
 
 /// Written between commits and rolls, again after one was lost, and while there is nothing else to do.
