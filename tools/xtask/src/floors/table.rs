@@ -54,6 +54,7 @@ const PLACES: &[(&str, Place)] = &[
     ("sealog-testkit", Place::Testkit),
     ("sealog-tests", Place::Outside),
     ("sealog-benches", Place::Outside),
+    ("sealog-http-bench", Place::Outside),
     ("crashbox", Place::Outside),
     ("contract", Place::Outside),
     ("xtask", Place::Outside),
