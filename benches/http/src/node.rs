@@ -59,7 +59,7 @@ fn open(store: &str, folder: &Path) -> Result<Arc<dyn EventStore>> {
     match store {
         "memory" => Ok(Arc::new(MemoryStore::new(limits, Arc::new(RealClock::new())))),
         "journal" => {
-            let config = journal_config(folder)?;
+            let config = journal_config(&folder.join("journal"))?;
             let (store, _) = JournalStore::open(&config, limits)?;
             Ok(Arc::new(store))
         }
