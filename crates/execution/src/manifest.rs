@@ -17,7 +17,7 @@ pub struct ProviderManifest {
     pub protocol_version: String,
     pub models: Vec<ModelManifest>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(any(test, feature = "contract"), schemars(with = "ProviderLimits"))]
+    #[cfg_attr(any(test, feature = "contract"), schemars(default, with = "ProviderLimits"))]
     pub limits: Option<ProviderLimits>,
 }
 

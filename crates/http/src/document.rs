@@ -88,8 +88,7 @@ impl Operation {
 
     /// An answer that is an event stream.
     pub(crate) fn events(self, status: u16, about: &str) -> Operation {
-        let frames = json!({ "type": "string", "description": "Frames; `data` of each is an `Event`." });
-        self.content(status, about, EVENTS, frames)
+        self.content(status, about, EVENTS, schema("Frame"))
     }
 
     /// One more content type of the answer with this status.

@@ -39,6 +39,11 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
+/// Frames have the form of the API that was asked.
+fn one_event() -> Value {
+    json!({ "type": "object", "description": "One frame of the stream." })
+}
+
 fn anything() -> Value {
     json!({ "type": "object" })
 }
@@ -50,7 +55,7 @@ fn asks(path: &'static str, id: &str, summary: &str, about: &str) -> Operation {
         .idempotency_key()
         .json_body(anything())
         .json(200, ANSWER, anything())
-        .content(200, ANSWER, EVENTS, json!({ "type": "string" }))
+        .content(200, ANSWER, EVENTS, one_event())
         .dialect_errors(&[400, 404, 409, 429, 500, 502, 503, 504])
 }
 
@@ -70,7 +75,7 @@ fn response() -> Operation {
             json!({ "type": "integer", "minimum": 0 }),
         )
         .json(200, ANSWER, anything())
-        .content(200, ANSWER, EVENTS, json!({ "type": "string" }))
+        .content(200, ANSWER, EVENTS, one_event())
         .dialect_errors(&[400, 404, 500, 503])
 }
 

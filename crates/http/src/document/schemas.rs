@@ -23,6 +23,7 @@ pub(super) fn all() -> Map<String, Value> {
         ("UsageFact", usage_fact()),
         ("Artifact", artifact()),
         ("Event", event()),
+        ("Frame", frame()),
         ("Joined", joined()),
         ("Snapshot", snapshot()),
         ("Result", result()),
@@ -177,6 +178,26 @@ fn event() -> Value {
         event,
         "One event, in `data` of a stream. What stands beside the required members depends on `type`.",
     )
+}
+
+/// One frame of a stream, as a reader of server-sent events sees it.
+fn frame() -> Value {
+    let events = RecordKind::ALL.iter().filter(|kind| kind.is_event());
+    let data = json!({
+        "type": "string",
+        "contentMediaType": "application/json",
+        "contentSchema": schema("Event"),
+        "description": "The whole event on one line.",
+    });
+    let frame = object(
+        &["id", "event", "data"],
+        json!({
+            "id": described(text(), "The event's `sequence`."),
+            "event": described(closed(events.map(|kind| kind.as_str())), "The event's `type`."),
+            "data": data,
+        }),
+    );
+    described(frame, "One frame of an event stream.")
 }
 
 fn joined() -> Value {
