@@ -22,7 +22,7 @@ struct Browser {
 impl Browser {
     fn start() -> Browser {
         let mut driver = Command::new("chromedriver")
-            .args(["--port=0", "--silent"])
+            .arg("--port=0")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -31,7 +31,7 @@ impl Browser {
         let port: u16 = lines
             .by_ref()
             .map(Result::unwrap)
-            .find_map(|line| line.split("on port ").nth(1)?.trim_end_matches('.').parse().ok())
+            .find_map(|line| line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse().ok())
             .expect("chromedriver says its port");
         // It must never wait for somebody to read.
         thread::spawn(move || lines.for_each(drop));
