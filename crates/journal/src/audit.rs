@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use sealog_disk::{ErrorKind, Folder};
+use sealog_disk::{ErrorKind, Folder, Name};
+use sealog_journal_format::names::SegmentName;
 
 use crate::config::Config;
 use crate::error::{JournalError, Result};
 use crate::head::{self, HeadState};
 use crate::recovery::findings::{Gap, Problem, Scan, SegmentFacts, Sink, TornTail};
 use crate::recovery::scan::{self, ScanOptions};
-use crate::store::{KeyringCopy, Store};
+use crate::store::{KeyringCopy, SegmentFiles, Store};
 
 /// The state of the head as found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,12 +109,29 @@ fn segments(config: &Config) -> Result<Vec<String>> {
 pub(crate) fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> {
     let live = config.disk.is_locked()?;
     let store = Store::open(config)?;
-    let head = if live { settle(config, &store)? } else { head::read(&*store.disk, &store.keyring)? };
+    let (head, files) = horizon(config, &store, live)?;
     // On a stopped journal the device is asked, as a start would: after a failed sync the cache may show frames that
     // were never written (JR-4).
     let options = ScanOptions { uncached_last: !live, live, threads: config.tuning.check_threads };
-    let scan = scan::scan(&store, &head, options, &mut sink)?;
+    let scan = scan::scan_files(&store, &head, files, options, &mut sink)?;
     Ok((facts(&store, &head, scan, live), sink))
+}
+
+/// The head, and files of which each compacted one stood there before that head was read: evidence then reaches every
+/// forget record that it was written by (JD-9).
+fn horizon(config: &Config, store: &Store, live: bool) -> Result<(HeadState, SegmentFiles)> {
+    let mut before = store.segment_files()?;
+    let mut head = if live { settle(config, store)? } else { head::read(&*store.disk, &store.keyring)? };
+    loop {
+        let files = store.segment_files()?;
+        let known = |named: &(SegmentName, Name)| before.compacted().any(|before| before == named);
+        if !live || files.compacted().all(known) {
+            return Ok((head, files));
+        }
+        // A compaction takes far longer than this round.
+        before = files;
+        head = head::read(&*store.disk, &store.keyring)?;
+    }
 }
 
 /// Waits until evidence covers the frames that stood there when the reader began, at most `reader_wait`.

@@ -32,6 +32,7 @@ use crate::recovery::walk::{Step as WalkStep, Walker};
 use crate::segment::{Segment, Unopened};
 use crate::shared::{Catalog, Mark, Shared};
 use crate::writer::frames::cause;
+use crate::writer::maintain;
 
 /// Files of one rewrite.
 const FILES_MAX: usize = 256;
@@ -367,6 +368,10 @@ fn exchange(
 ) -> Result<(), Halt> {
     let disk = &*shared.store.disk;
     let name = segments_name(&segment.named().file_name())?;
+    // JD-9: whoever sees that file has evidence of every forget record that it was written by.
+    if !maintain::name_durable(shared) {
+        return Err(Halt::Stopped);
+    }
     if let Err(e) = disk.rename_new(&file::temporary_name(), &name) {
         // It may have taken effect all the same; then a start decides, and nothing more may be written on that ground.
         let there = disk.open(&name).map_or_else(|e| e.kind != ErrorKind::NotFound, |_| true);

@@ -69,7 +69,8 @@ pub struct Tuning {
     pub compact_dead_thousandths: u64,
     /// Or so old, and half of it or more can be folded.
     pub compact_age: Duration,
-    /// Zeros kept for compaction on a full disk, in bytes; 0: none.
+    /// Most zeros kept for compaction on a full disk, in bytes; 0: none. As many as what it has to rewrite, and never more
+    /// than one segment.
     pub reserve_bytes: u64,
     /// What summaries, scrub and compaction together may read and write in a second, in bytes.
     pub background_bytes_per_second: u64,
@@ -79,6 +80,13 @@ pub struct Tuning {
     pub boot_check_bytes: u64,
     /// Threads that check ended segments at a start.
     pub check_threads: usize,
+}
+
+impl Tuning {
+    /// Longest segment on a disk with so many bytes free (JC-10).
+    pub(crate) fn segment_bytes_largest(&self, available: u64) -> u64 {
+        (available.min(self.disk_bytes_max) / 16).min(self.segment_bytes_max).max(self.segment_bytes_min)
+    }
 }
 
 impl Default for Tuning {
@@ -101,7 +109,7 @@ impl Default for Tuning {
             compact: true,
             compact_dead_thousandths: 300,
             compact_age: Duration::from_secs(600),
-            reserve_bytes: 8 << 20,
+            reserve_bytes: 64 << 20,
             background_bytes_per_second: 64 << 20,
             summarise: true,
             boot_check_bytes: 4 << 30,

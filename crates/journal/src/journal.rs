@@ -25,7 +25,9 @@ use crate::record::{Record, Replay, StreamId, Unit};
 use crate::recovery::apply::{self, Keeping, Repairs};
 use crate::recovery::findings::{FrameView, Scan, SegmentFacts, Sink, TornTail, Unchecked};
 use crate::recovery::scan::{self, ScanOptions};
+use crate::recovery::set_aside;
 use crate::recovery::sweep::Sweep;
+use crate::rekey;
 use crate::scrub::Scrub;
 use crate::shared::{self, Catalog, Durable, Head, Health, Mark, Shared, Status};
 use crate::store::{Store, store_name};
@@ -111,7 +113,8 @@ impl Journal {
     /// As [`Journal::open`].
     pub fn open_manual(config: &Config, replay: &mut dyn Replay) -> Result<(Journal, RecoveryReport)> {
         let held = lock::take(&*config.disk, &*config.clock, config.tuning.lock_wait)?;
-        let store = Store::open(config)?;
+        let mut store = Store::open(config)?;
+        let now_ms = config.clock.wall_ms();
         lock::note(&*config.disk, &*config.clock);
         let head = head::read(&*store.disk, &store.keyring)?;
         let (digest_version, bytes_max) = (config.codec.digest_version(), config.tuning.boot_check_bytes);
@@ -120,7 +123,7 @@ impl Journal {
         let mut device_read = false;
         let threads = config.tuning.check_threads;
         let scan = scan::scan_at_start(&store, &head, threads, sweep, &mut build, &mut |judged| {
-            refuse_problems(judged, &head)?;
+            refuse_problems(&store, judged, &head, now_ms)?;
             device_read = make_durable(&store, judged)?;
             Ok(())
         })?;
@@ -134,11 +137,12 @@ impl Journal {
                 scan::scan(&store, &head, options, &mut build)?
             }
         };
-        refuse_problems(&scan, &head)?;
+        refuse_problems(&store, &scan, &head, now_ms)?;
         let mut catalog = build.catalog;
         let keep_ms = u64::try_from(config.tuning.quarantine_keep.as_millis()).unwrap_or(u64::MAX);
-        let keeping = Keeping { now_ms: config.clock.wall_ms(), keep_ms };
-        let repairs = apply::apply(&store, &head, &scan, keeping)?;
+        let keeping = Keeping { now_ms, keep_ms };
+        let mut repairs = apply::apply(&store, &head, &scan, keeping)?;
+        repairs.root_keys_dropped = rekey::drop_unused_roots(config, &mut store)?;
         // `apply` may have moved the head on.
         let head = if repairs.empty_segment_removed.is_some() {
             head::read(&*store.disk, &store.keyring)?
@@ -362,8 +366,26 @@ fn make_durable(store: &Store, scan: &Scan) -> Result<bool> {
     Ok(device_read)
 }
 
-/// JR-5: the first problem stops the start.
-fn refuse_problems(scan: &Scan, head: &HeadState) -> Result<()> {
+/// What a start says of damage that the next one does not find any more (JR-15).
+pub const SET_ASIDE: &str =
+    "a compacted segment is damaged; it was moved to quarantine, and the next start uses what it replaced";
+
+/// JR-5: the first problem stops the start. What JR-15 sets aside is for the next one.
+fn refuse_problems(store: &Store, scan: &Scan, head: &HeadState, now_ms: u64) -> Result<()> {
+    let Err(refused) = verdict(scan, head) else { return Ok(()) };
+    let aside = set_aside::bad_replacements(store, head, scan, now_ms).unwrap_or_else(|e| {
+        tracing::warn!(error = %e, "a damaged compacted segment could not be set aside");
+        false
+    });
+    match refused {
+        JournalError::Corrupt { place, row, .. } if aside => {
+            Err(JournalError::Corrupt { place, row, what: SET_ASIDE })
+        }
+        refused => Err(refused),
+    }
+}
+
+fn verdict(scan: &Scan, head: &HeadState) -> Result<()> {
     match scan.problems.first() {
         Some(_) if !head.present => Err(JournalError::Missing { file: "head".into() }),
         None => Ok(()),

@@ -47,7 +47,7 @@ pub use counters::{Counters, HistogramView};
 pub use create::{Contents, Create, look};
 pub use error::{JournalError, Place, Result};
 pub use index::StreamFacts;
-pub use journal::{Journal, RecoveryReport, Refusal, Usage};
+pub use journal::{Journal, RecoveryReport, Refusal, SET_ASIDE, Usage};
 pub use reader::{SequenceReader, StreamReader};
 pub use record::{Class, Ignore, NewRecord, Record, Replay, StreamDigest, StreamId, Unit};
 pub use recovery::apply::Repairs;

@@ -200,6 +200,28 @@ impl Rekey {
     }
 }
 
+/// JK-56: a start drops the retired root keys that no file names any more; how many. Both copies hold the same when this
+/// is called, and this one writes under neither of those that go. A full disk may leave it to a later start.
+///
+/// # Errors
+/// A storage error, after which either keyring may count.
+pub(crate) fn drop_unused_roots(config: &Config, store: &mut Store) -> Result<usize> {
+    // Copies that a full disk kept unequal would stop the next start (JK-55).
+    const ROOM_BYTES: u64 = 1 << 20;
+    let retired = store.keyring.roots().iter().any(|root| root.state() == RootState::Retired);
+    if !retired || store.disk.space()?.available < ROOM_BYTES {
+        return Ok(0);
+    }
+    let unused = Uses::look(&*store.disk)?.unused(&store.keyring);
+    if unused.is_empty() {
+        return Ok(0);
+    }
+    let next = store.keyring.drop_roots(&unused, &mut Hedged::new(config)).map_err(change_error)?;
+    keyring_files::write_both(&*store.disk, &next.encode())?;
+    store.keyring = next;
+    Ok(unused.len())
+}
+
 /// What stands in the way of a change, apart from what every opening can meet.
 pub(crate) fn change_error(e: ChangeError) -> JournalError {
     match e {

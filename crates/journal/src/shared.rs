@@ -156,13 +156,35 @@ pub(crate) struct Status {
     /// The damage that stopped the writer, if that was the reason.
     pub damage: Option<JournalError>,
     pub closed: bool,
+    /// New work is refused: for want of a segment, or of budget.
     pub full: bool,
+    /// No segment could be had for what was asked last.
+    lacks_segment: bool,
+    /// The frame that the budget had no room for; 0: there was none.
+    pub beyond_budget: u64,
     /// Why the next segment could not be prepared the last time that was tried.
     pub shortage: Option<ErrorKind>,
     pub sync_since: Option<Duration>,
     pub stall_said: Option<Duration>,
     /// Threads that wait for `moved`.
     pub waiting_for_sequence: usize,
+}
+
+impl Status {
+    pub fn lacking(&mut self, segment: bool, beyond_budget: u64) {
+        (self.lacks_segment, self.beyond_budget) = (segment, beyond_budget);
+        self.full = segment || beyond_budget > 0;
+    }
+
+    /// A segment is ready; the budget may still be used up.
+    pub fn has_segment(&mut self) {
+        self.lacking(false, self.beyond_budget);
+    }
+
+    /// The budget has room again for what it refused last.
+    pub fn has_budget(&mut self) {
+        self.lacking(self.lacks_segment, 0);
+    }
 }
 
 /// Every guarded value here stays consistent between its statements, so a panic elsewhere does not spoil it.

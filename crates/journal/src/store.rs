@@ -79,6 +79,11 @@ impl Store {
     /// # Errors
     /// A segment that is no regular file.
     pub fn segment_files(&self) -> Result<SegmentFiles> {
+        self.segment_files_without(&[])
+    }
+
+    /// As [`Store::segment_files`], as if some of them were not there.
+    pub fn segment_files_without(&self, absent: &[&Name]) -> Result<SegmentFiles> {
         let mut files = Vec::new();
         for entry in list(&*self.disk, Folder::Segments)? {
             let refuse = |what| {
@@ -89,7 +94,8 @@ impl Store {
                 None => continue,
                 Some(_) if entry.kind != FileKind::File => return refuse("not a regular file"),
                 Some(segment) => {
-                    files.extend(Name::new(Folder::Segments, &entry.file).map(|name| (segment, name)));
+                    let name = Name::new(Folder::Segments, &entry.file);
+                    files.extend(name.filter(|name| !absent.contains(&name)).map(|name| (segment, name)));
                 }
             }
         }
@@ -109,6 +115,11 @@ pub(crate) struct SegmentFiles {
 }
 
 impl SegmentFiles {
+    /// Compacted files of the chain, by name.
+    pub fn compacted(&self) -> impl Iterator<Item = &(SegmentName, Name)> {
+        self.chain.iter().filter(|(segment, _)| generation(segment) > 0)
+    }
+
     fn arrange(mut files: Vec<(SegmentName, Name)>) -> SegmentFiles {
         // The widest first where several begin.
         files.sort_by_key(|(name, _)| (name.first(), std::cmp::Reverse((name.last(), generation(name)))));

@@ -30,6 +30,50 @@ pub(crate) fn read_only(op: Operation) -> DiskError {
     DiskError::new(op, ErrorKind::ReadOnly, None)
 }
 
+/// The half of `Disk` that a view over other files refuses: whatever would change something, or hold it. `DiskResult` and
+/// the types of `sealog_disk` are in scope where it is used.
+macro_rules! refuses_changes {
+    () => {
+        fn lock(&self) -> DiskResult<Box<dyn DiskLock>> {
+            Err(read_only(Operation::Lock))
+        }
+
+        fn make_folder(&self, _folder: Folder) -> DiskResult<()> {
+            Err(read_only(Operation::Create))
+        }
+
+        fn open_for_write(&self, _name: &Name) -> DiskResult<Arc<dyn LogFile>> {
+            Err(read_only(Operation::Open))
+        }
+
+        fn create(&self, _name: &Name) -> DiskResult<Arc<dyn LogFile>> {
+            Err(read_only(Operation::Create))
+        }
+
+        fn open_direct(&self, _name: &Name) -> DiskResult<Option<Arc<dyn LogFile>>> {
+            Err(read_only(Operation::Open))
+        }
+
+        fn rename(&self, _from: &Name, _to: &Name) -> DiskResult<()> {
+            Err(read_only(Operation::Rename))
+        }
+
+        fn rename_new(&self, _from: &Name, _to: &Name) -> DiskResult<()> {
+            Err(read_only(Operation::Rename))
+        }
+
+        fn remove(&self, _name: &Name) -> DiskResult<()> {
+            Err(read_only(Operation::Remove))
+        }
+
+        fn sync_folder(&self, _folder: Folder) -> DiskResult<()> {
+            Err(read_only(Operation::SyncDirectory))
+        }
+    };
+}
+
+pub(crate) use refuses_changes;
+
 impl LogFile for MemoryFile {
     fn length(&self) -> Result<u64> {
         self.open(Operation::Stat)?;

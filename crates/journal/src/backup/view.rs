@@ -15,7 +15,7 @@ use sealog_journal_format::manifest::{MANIFEST_BYTES_MAX, Manifest, authenticate
 use sealog_seal::{KeyId, Keyring, Secret, choose};
 
 use super::files::hash_of;
-use super::memory::{MemoryFile, read_only};
+use super::memory::{MemoryFile, read_only, refuses_changes};
 use crate::error::{JournalError, Place, Result};
 use crate::head::head_name;
 use crate::recovery::findings::Problem;
@@ -156,9 +156,7 @@ fn small_files(manifest: &Manifest) -> BTreeMap<Name, Arc<[u8]>> {
 type DiskResult<T> = std::result::Result<T, DiskError>;
 
 impl Disk for BackupDisk {
-    fn lock(&self) -> DiskResult<Box<dyn DiskLock>> {
-        Err(read_only(Operation::Lock))
-    }
+    refuses_changes!();
 
     /// What a manifest names does not change while a newer backup is taken.
     fn is_locked(&self) -> DiskResult<bool> {
@@ -167,10 +165,6 @@ impl Disk for BackupDisk {
 
     fn check_identity(&self, _files: &[(Name, FileId)]) -> DiskResult<()> {
         self.disk.check_identity(&[])
-    }
-
-    fn make_folder(&self, _folder: Folder) -> DiskResult<()> {
-        Err(read_only(Operation::Create))
     }
 
     fn list(&self, folder: Folder) -> DiskResult<Vec<Entry>> {
@@ -200,34 +194,6 @@ impl Disk for BackupDisk {
             Some(stored) => self.disk.open(stored),
             None => Err(DiskError::new(Operation::Open, ErrorKind::NotFound, Some(name))),
         }
-    }
-
-    fn open_for_write(&self, _name: &Name) -> DiskResult<Arc<dyn LogFile>> {
-        Err(read_only(Operation::Open))
-    }
-
-    fn create(&self, _name: &Name) -> DiskResult<Arc<dyn LogFile>> {
-        Err(read_only(Operation::Create))
-    }
-
-    fn open_direct(&self, _name: &Name) -> DiskResult<Option<Arc<dyn LogFile>>> {
-        Err(read_only(Operation::Open))
-    }
-
-    fn rename(&self, _from: &Name, _to: &Name) -> DiskResult<()> {
-        Err(read_only(Operation::Rename))
-    }
-
-    fn rename_new(&self, _from: &Name, _to: &Name) -> DiskResult<()> {
-        Err(read_only(Operation::Rename))
-    }
-
-    fn remove(&self, _name: &Name) -> DiskResult<()> {
-        Err(read_only(Operation::Remove))
-    }
-
-    fn sync_folder(&self, _folder: Folder) -> DiskResult<()> {
-        Err(read_only(Operation::SyncDirectory))
     }
 
     fn space(&self) -> DiskResult<Space> {

@@ -1,7 +1,7 @@
 //! A journal opened for reading in this process: a stopped one, or a backup of one, with its index and its readers and
 //! without a writer. No lock is taken and no byte is changed, so it works on read-only media.
 
-use super::{Build, assemble, fill_catalog, refuse_problems};
+use super::{Build, assemble, fill_catalog, verdict};
 use crate::config::Config;
 use crate::error::{JournalError, Result};
 use crate::head::{self, HeadWriter};
@@ -26,7 +26,7 @@ impl Journal {
         let mut build = Build::new(replay);
         let options = ScanOptions { uncached_last: true, live: false, threads: config.tuning.check_threads };
         let scan = scan::scan(&store, &head, options, &mut build)?;
-        refuse_problems(&scan, &head)?;
+        verdict(&scan, &head)?;
         let mut catalog = build.catalog;
         let epoch = scan.epoch();
         fill_catalog(&mut catalog, &scan, epoch, config.clock.monotonic());

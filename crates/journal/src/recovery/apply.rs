@@ -26,6 +26,8 @@ pub struct Repairs {
     pub empty_segment_removed: Option<u64>,
     /// Segment files that went because a compacted one had taken their place.
     pub superseded_removed: usize,
+    /// Retired root keys that no file named any more.
+    pub root_keys_dropped: usize,
 }
 
 /// How long copies of torn tails are kept, ms; `now_ms` is the wall clock's.
@@ -146,7 +148,7 @@ fn quarantine(store: &Store, scan: &Scan, tail: &TornTail, now_ms: u64) -> Resul
     }
 }
 
-fn temporary_tail() -> Name {
+pub(super) fn temporary_tail() -> Name {
     Name::new(Folder::Quarantine, "tail.tmp").expect("a constant name is valid")
 }
 
@@ -203,13 +205,16 @@ fn copy_range(
 }
 
 /// Begins the line of a report that says when the tail was cut, ms since the epoch.
-const TIME: &str = "time ";
+pub(super) const TIME: &str = "time ";
+
+/// Beside a report stands a tail, or a whole segment that was set aside.
+const COPIES: [&str; 2] = [".tail", ".seg"];
 
 /// JR-9: copies go with their reports once nobody has asked for them for long enough. A copy without a report stays
 /// until `prune` needs its room.
 fn remove_aged(disk: &dyn Disk, keeping: Keeping) -> Result<()> {
     for entry in store::list(disk, Folder::Quarantine)? {
-        let Some(tail) = entry.file.strip_suffix(".txt").map(|stem| format!("{stem}.tail")) else { continue };
+        let Some(stem) = entry.file.strip_suffix(".txt") else { continue };
         let Some(report) = Name::new(Folder::Quarantine, &entry.file) else { continue };
         let text = store::read_optional(disk, &report)?.unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -218,7 +223,8 @@ fn remove_aged(disk: &dyn Disk, keeping: Keeping) -> Result<()> {
             continue;
         }
         // The report last: it is what brings the next start back to a copy that is still there.
-        for name in [Name::new(Folder::Quarantine, &tail), Some(report)].into_iter().flatten() {
+        let copies = COPIES.map(|end| Name::new(Folder::Quarantine, &format!("{stem}{end}")));
+        for name in copies.into_iter().flatten().chain([report]) {
             match disk.remove(&name) {
                 Err(e) if e.kind != ErrorKind::NotFound => return Err(e.into()),
                 Ok(()) | Err(_) => {}
@@ -229,16 +235,17 @@ fn remove_aged(disk: &dyn Disk, keeping: Keeping) -> Result<()> {
 }
 
 /// Keeps the quarantine bounded, a new file of `more` bytes included: the lowest names (the oldest segments) go first.
-fn prune(disk: &dyn Disk, more: u64) -> Result<()> {
+pub(super) fn prune(disk: &dyn Disk, more: u64) -> Result<()> {
     let mut entries = store::list(disk, Folder::Quarantine)?;
-    entries.retain(|e| e.file.ends_with(".tail"));
+    entries.retain(|e| COPIES.iter().any(|end| e.file.ends_with(end)));
     let mut bytes: u64 = more + entries.iter().map(|e| e.length).sum::<u64>();
     let mut files = entries.len();
     for entry in entries {
         if files < QUARANTINE_FILES_MAX && bytes <= QUARANTINE_BYTES_MAX {
             break;
         }
-        for file in [entry.file.clone(), entry.file.replace(".tail", ".txt")] {
+        let stem = entry.file.rsplit_once('.').map_or(entry.file.as_str(), |(stem, _)| stem);
+        for file in [entry.file.clone(), format!("{stem}.txt")] {
             if let Some(name) = Name::new(Folder::Quarantine, &file) {
                 match disk.remove(&name) {
                     Err(e) if e.kind != ErrorKind::NotFound => return Err(e.into()),

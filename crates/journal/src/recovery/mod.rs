@@ -6,6 +6,7 @@ pub(crate) mod evidence;
 pub(crate) mod findings;
 pub(crate) mod merge;
 pub(crate) mod scan;
+pub(crate) mod set_aside;
 mod steps;
 pub(crate) mod sweep;
 pub(crate) mod table;

@@ -46,7 +46,18 @@ pub(crate) fn scan(
     options: ScanOptions,
     sink: &mut dyn Sink,
 ) -> Result<Scan> {
-    run(store, head, options, None, sink, None).map(|(scan, _)| scan)
+    scan_files(store, head, store.segment_files()?, options, sink)
+}
+
+/// As [`scan`], of these files.
+pub(crate) fn scan_files(
+    store: &Store,
+    head: &HeadState,
+    files: SegmentFiles,
+    options: ScanOptions,
+    sink: &mut dyn Sink,
+) -> Result<Scan> {
+    run(store, head, files, options, None, sink, None).map(|(scan, _)| scan)
 }
 
 /// The scan of a start: everything is judged as the page cache shows it before `rely` is called; behind that the last
@@ -61,19 +72,19 @@ pub(crate) fn scan_at_start(
     rely: Relying<'_>,
 ) -> Result<Option<Scan>> {
     let options = ScanOptions { uncached_last: false, live: false, threads };
-    let (scan, same) = run(store, head, options, sweep, sink, Some(rely))?;
+    let (scan, same) = run(store, head, store.segment_files()?, options, sweep, sink, Some(rely))?;
     Ok(same.then_some(scan))
 }
 
 fn run(
     store: &Store,
     head: &HeadState,
+    files: SegmentFiles,
     options: ScanOptions,
     sweep: Option<Sweep>,
     sink: &mut dyn Sink,
     rely: Option<Relying<'_>>,
 ) -> Result<(Scan, bool)> {
-    let files = store.segment_files()?;
     let (codec, out) = (&*store.codec, Scan::nothing());
     let mut scanner = Scanner { head, options, judging: false, sink, codec, out };
     scanner.presence(&files);

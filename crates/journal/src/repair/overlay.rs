@@ -8,7 +8,7 @@ use sealog_disk::{
 use sealog_journal_format::store::StoreFile;
 use sealog_seal::choose;
 
-use crate::backup::{MemoryFile, read_only};
+use crate::backup::{MemoryFile, read_only, refuses_changes};
 use crate::create::look;
 use crate::error::{JournalError, Result};
 use crate::store::{keyring_error, keyring_name, read_optional, store_name};
@@ -41,9 +41,7 @@ struct Overlay {
 type DiskResult<T> = std::result::Result<T, DiskError>;
 
 impl Disk for Overlay {
-    fn lock(&self) -> DiskResult<Box<dyn DiskLock>> {
-        Err(read_only(Operation::Lock))
-    }
+    refuses_changes!();
 
     fn is_locked(&self) -> DiskResult<bool> {
         self.disk.is_locked()
@@ -51,10 +49,6 @@ impl Disk for Overlay {
 
     fn check_identity(&self, _files: &[(Name, FileId)]) -> DiskResult<()> {
         self.disk.check_identity(&[])
-    }
-
-    fn make_folder(&self, _folder: Folder) -> DiskResult<()> {
-        Err(read_only(Operation::Create))
     }
 
     fn list(&self, folder: Folder) -> DiskResult<Vec<Entry>> {
@@ -72,34 +66,6 @@ impl Disk for Overlay {
             return Ok(Arc::new(MemoryFile::new(Arc::clone(&self.store))));
         }
         self.disk.open(name)
-    }
-
-    fn open_for_write(&self, _name: &Name) -> DiskResult<Arc<dyn LogFile>> {
-        Err(read_only(Operation::Open))
-    }
-
-    fn create(&self, _name: &Name) -> DiskResult<Arc<dyn LogFile>> {
-        Err(read_only(Operation::Create))
-    }
-
-    fn open_direct(&self, _name: &Name) -> DiskResult<Option<Arc<dyn LogFile>>> {
-        Err(read_only(Operation::Open))
-    }
-
-    fn rename(&self, _from: &Name, _to: &Name) -> DiskResult<()> {
-        Err(read_only(Operation::Rename))
-    }
-
-    fn rename_new(&self, _from: &Name, _to: &Name) -> DiskResult<()> {
-        Err(read_only(Operation::Rename))
-    }
-
-    fn remove(&self, _name: &Name) -> DiskResult<()> {
-        Err(read_only(Operation::Remove))
-    }
-
-    fn sync_folder(&self, _folder: Folder) -> DiskResult<()> {
-        Err(read_only(Operation::SyncDirectory))
     }
 
     fn space(&self) -> DiskResult<Space> {

@@ -412,3 +412,30 @@ fn jb_5_a_clone_whose_other_history_was_compacted_is_refused() {
     opened.journal.close().unwrap();
     assert!(matches!(take(&twin, &target), Err(JournalError::OtherHistory(_))));
 }
+
+/// JD-9, JB-2: a copy taken beside a compaction has the forget record of everything that it lacks, however far evidence had
+/// come when the compaction began.
+#[test]
+fn a_copy_beside_a_compaction_has_what_it_forgot() {
+    let bench = Bench::new();
+    let target = SimDisk::new();
+    let opened = bench.open().unwrap();
+    fill(&opened, 1..30, 1500);
+    // Its last record stands behind what will be compacted, so a copy without the forget record would show half of it.
+    opened.commit(Unit::one(record(50, 1, b"open"))).unwrap();
+    fill(&opened, 60..90, 1500);
+    opened.commit(Unit::one(closing(50, 2))).unwrap();
+    let forgotten: Vec<_> = (1..25).chain([50]).map(super::setup::stream).collect();
+    opened.commit(Unit::one(super::crash_workloads::forget(&forgotten))).unwrap();
+    let last = opened.journal.durable_sequence();
+    bench.clock.advance(Duration::from_secs(700));
+    let before: Vec<String> = bench.disk.files().into_keys().collect();
+    while opened.journal.tend() {}
+    let after: Vec<String> = bench.disk.files().into_keys().collect();
+    assert!(after != before && after.iter().any(|file| file.contains('-')), "{after:?}");
+    let taken = take(&bench, &target).unwrap();
+    assert!(taken.live);
+    assert_eq!(taken.end.last_sequence, last, "the forget record has evidence");
+    let left = held(&bench, &target).unwrap();
+    assert!(left.contains(&last) && !left.contains(&1));
+}

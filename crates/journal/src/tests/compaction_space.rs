@@ -119,6 +119,39 @@ fn a_full_disk_is_compacted_with_the_reserve() {
     assert!(left.len() < shown.len() && left.iter().all(|record| shown.contains(record)));
 }
 
+/// JD-8: the reserve is as long as what there is to rewrite, grows with it, and is never longer than a segment may be.
+#[test]
+fn the_reserve_follows_the_journal() {
+    let mut bench = Bench::new();
+    bench.config.tuning.reserve_bytes = 64 << 20;
+    bench.config.tuning.compact = false;
+    let opened = bench.open().unwrap();
+    let mut seen = Vec::new();
+    for n in 0..120 {
+        opened.commit(Unit::one(record(n, 1, &[n; 2000]))).unwrap();
+        bench.clock.advance(Duration::from_secs(31));
+        while opened.journal.tend() {}
+        let list = bench.disk.list(Folder::Segments).unwrap();
+        let length = list.iter().find(|entry| entry.file == "reserve").map_or(0, |entry| entry.length);
+        if seen.last() != Some(&length) {
+            seen.push(length);
+        }
+    }
+    assert!(seen.is_sorted() && seen.iter().all(|bytes| *bytes == 0 || bytes.is_power_of_two()), "{seen:?}");
+    assert_eq!((seen.first(), seen.last()), (Some(&0), Some(&(64 << 10))), "{seen:?}");
+    assert!(seen.len() > 2, "{seen:?}");
+    opened.journal.close().unwrap();
+    drop(opened);
+    // A budget bounds it as it bounds a segment.
+    bench.disk.remove(&Name::new(Folder::Segments, "reserve").unwrap()).unwrap();
+    bench.config.tuning.disk_bytes_max = 16 * (20 << 10);
+    let opened = bench.open().unwrap();
+    while opened.journal.tend() {}
+    let list = bench.disk.list(Folder::Segments).unwrap();
+    let length = list.iter().find(|entry| entry.file == "reserve").map(|entry| entry.length);
+    assert_eq!(length, Some(20 << 10));
+}
+
 /// R26, JC-7: without room nothing changes and nothing is left; with room it goes on by itself.
 #[test]
 fn a_compaction_without_room_leaves_nothing() {

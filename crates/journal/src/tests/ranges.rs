@@ -1,6 +1,6 @@
 //! The decision table for compacted segments, and files beside their replacement.
 
-use sealog_disk::sim::SimDisk;
+use sealog_disk::sim::{Choice, SimDisk};
 use sealog_disk::{Disk, Folder, Name};
 use sealog_journal_format::limits::{DATA_START, FRAME_HEADER_BYTES};
 
@@ -157,17 +157,25 @@ fn what_lies_behind_damage_is_still_shown() {
     }));
 }
 
-/// JR-15, R23: sources beside their replacement go at the next start; beside one that is damaged they stay.
-#[test]
-fn replaced_files_go_only_behind_a_sound_replacement() {
-    let image = image();
-    let with_sources = |disk: &SimDisk| {
-        for entry in image.before.list(Folder::Segments).unwrap() {
-            if disk.open(&named(&entry.file)).is_err() && entry.file.ends_with(".seg") {
-                put(disk, &entry.file, &bytes(&image.before, &entry.file));
-            }
+/// Puts what was compacted beside what it became.
+fn with_sources(image: &Image, disk: &SimDisk) {
+    for entry in image.before.list(Folder::Segments).unwrap() {
+        if disk.open(&named(&entry.file)).is_err() && entry.file.ends_with(".seg") {
+            put(disk, &entry.file, &bytes(&image.before, &entry.file));
         }
-    };
+    }
+}
+
+fn quarantined(disk: &SimDisk) -> Vec<String> {
+    let entries = disk.list(Folder::Quarantine).unwrap_or_default();
+    entries.into_iter().map(|entry| entry.file).collect()
+}
+
+/// JR-15, R23: sources beside their replacement go at the next start.
+#[test]
+fn replaced_files_go_behind_a_sound_replacement() {
+    let image = image();
+    let with_sources = |disk: &SimDisk| with_sources(&image, disk);
     let disk = image.disk.fork();
     put(&disk, "compact.tmp", b"half a file");
     with_sources(&disk);
@@ -181,12 +189,94 @@ fn replaced_files_go_only_behind_a_sound_replacement() {
         disk.list(Folder::Segments).unwrap().len(),
         count - 1 - opened.report.repairs.superseded_removed
     );
+}
+
+/// A damaged replacement beside all of its sources.
+fn bad_beside_sources(image: &Image) -> SimDisk {
     let second = frames(&bytes(&image.disk, &image.compacted))[1];
-    let disk = rewritten(&image, |bytes| bytes[second + 200] ^= 1);
-    with_sources(&disk);
-    let files = disk.list(Folder::Segments).unwrap();
+    let disk = rewritten(image, |bytes| bytes[second + 200] ^= 1);
+    with_sources(image, &disk);
+    disk
+}
+
+/// JR-15, JR-5, R23: beside a damaged replacement the sources stay, it goes to quarantine, the verdict is corruption; the
+/// next start goes on with the sources.
+#[test]
+fn a_damaged_replacement_is_set_aside() {
+    let image = image();
+    let disk = bad_beside_sources(&image);
+    let damaged = bytes(&disk, &image.compacted);
+    let before = disk.fork();
     refused(&disk, 1, 3);
-    assert_eq!(disk.list(Folder::Segments).unwrap(), files, "nothing was removed");
+    let stem = image.compacted.trim_end_matches(".seg");
+    assert_eq!(quarantined(&disk), [format!("{stem}.seg"), format!("{stem}.txt")]);
+    let aside = disk.bytes(&Name::new(Folder::Quarantine, &image.compacted).unwrap()).unwrap();
+    assert!(aside == damaged, "as it was found");
+    let left = |disk: &SimDisk| {
+        let entries = disk.list(Folder::Segments).unwrap().into_iter();
+        entries.map(|entry| (entry.file, entry.length)).collect::<Vec<_>>()
+    };
+    let mut expected = left(&before);
+    expected.retain(|(file, _)| *file != image.compacted);
+    assert_eq!(left(&disk), expected, "nothing else went");
+    let opened = Bench::on(disk.clone(), 3).open().unwrap();
+    let shown: Vec<&Record> = image.records.iter().filter(|record| record.sequence > 0).collect();
+    assert!(shown.iter().all(|record| opened.records.contains(record)), "all that the replacement held");
+    assert!(opened.records.len() > shown.len(), "and what it had dropped");
+    drop(opened);
+    // JR-9: it goes after the time that copies are kept.
+    let bench = Bench::on(disk.clone(), 4);
+    bench.clock.advance(bench.config.tuning.quarantine_keep * 2);
+    drop(bench.open().unwrap());
+    assert_eq!(quarantined(&disk), [String::new(); 0]);
+}
+
+/// JR-15: where the sources are not all there, or not sound, nothing is moved.
+#[test]
+fn a_damaged_replacement_that_nothing_stands_in_for_stays() {
+    let image = image();
+    let source = named("000000000002.seg");
+    let changes: [fn(&SimDisk, &Name); 2] =
+        [|disk, name| disk.remove(name).unwrap(), |disk, name| disk.flip_bit(name, 8192 + 300, 1)];
+    for change in changes {
+        let disk = bad_beside_sources(&image);
+        change(&disk, &source);
+        disk.sync_folder(Folder::Segments).unwrap();
+        let files = disk.list(Folder::Segments).unwrap();
+        refused(&disk, 1, 3);
+        assert_eq!(disk.list(Folder::Segments).unwrap(), files, "nothing was removed");
+        assert_eq!(quarantined(&disk), [String::new(); 0]);
+    }
+}
+
+/// JR-15, R23: a crash at any step of it leaves the same refusal or the sources by themselves.
+#[test]
+fn setting_aside_may_be_cut_anywhere() {
+    let image = image();
+    let disk = bad_beside_sources(&image);
+    for folder in Folder::ALL {
+        let _ = disk.sync_folder(folder);
+    }
+    let disk = disk.crash_point().image(Choice::Nothing);
+    let whole = {
+        let disk = disk.fork();
+        refused(&disk, 1, 3);
+        Bench::on(disk, 3).open().unwrap().records
+    };
+    disk.record_crash_points();
+    assert!(Bench::on(disk.clone(), 2).open().is_err());
+    let points = disk.take_crash_points();
+    assert!(points.len() > 8, "{}", points.len());
+    for point in points {
+        for choice in [Choice::Nothing, Choice::Everything] {
+            let cut = point.image(choice);
+            let opened = match Bench::on(cut.clone(), 4).open() {
+                Err(JournalError::Corrupt { row: 3, .. }) => Bench::on(cut, 5).open().unwrap(),
+                other => other.unwrap(),
+            };
+            assert_eq!(opened.records, whole);
+        }
+    }
 }
 
 /// JR-15, JR-3: a range that is missing, crosses, or claims another generation or range than its header.

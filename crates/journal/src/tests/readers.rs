@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sealog_disk::sim::{Choice, Fault, FaultKind, SimDisk};
-use sealog_disk::{Disk, Operation};
+use sealog_disk::{Disk, Folder, Operation};
 
 use super::damage_image::{End, Image, Seen, group, look, root, rows, segment, start};
 use super::readers_disk::Between;
-use super::setup::{Bench, Opened, Records, record};
+use super::setup::{Bench, Opened, Records, closing, record};
 use super::tails::published_fourth;
 use crate::{Audit, Health, Journal, JournalError, Record, Unit, audit};
 
@@ -250,6 +250,44 @@ fn a_bad_read_is_repeated_once() {
         }
         drop(writer);
     }
+}
+
+/// JR-13: as long as compactions pass between the looks, a reader looks again; none of them is taken for damage.
+#[test]
+fn several_compactions_during_a_reader_are_no_damage() {
+    let image = Image::new(End::Closed);
+    let bench = Bench::on(image.disk.clone(), 62);
+    let opened = bench.open().unwrap();
+    for n in 20..60 {
+        opened.commit(Unit::one(record(n, 1, &[n; 3000]))).unwrap();
+        opened.commit(Unit::one(closing(n, 2))).unwrap();
+    }
+    let all: Vec<Record> = opened.journal.read_from(1).map(Result::unwrap).collect();
+    opened.journal.maintain();
+    bench.clock.advance(Duration::from_secs(700));
+    opened.journal.maintain();
+    let names = |disk: &SimDisk| {
+        let entries = disk.list(Folder::Segments).unwrap();
+        entries.into_iter().map(|entry| entry.file).filter(|file| file.ends_with(".seg")).collect::<Vec<_>>()
+    };
+    // One compaction in each of the first looks, each time just before the reader opens what it has listed.
+    let (writer, disk, mut seen, mut passed) = (opened.journal.clone(), image.disk.clone(), 0, 0);
+    let before = names(&image.disk);
+    let compacted = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&compacted);
+    let (found, records) = audited(&image.disk, move |_| {
+        seen += 1;
+        if seen % 9 == 0 && passed < 4 {
+            let old = names(&disk);
+            writer.tend();
+            passed += usize::from(names(&disk) != old);
+            counting.store(passed, Ordering::Relaxed);
+        }
+    });
+    assert!(compacted.load(Ordering::Relaxed) > 1, "{:?} became {:?}", before, names(&image.disk));
+    assert_eq!(rows(&found.problems), []);
+    assert!(found.live);
+    assert_eq!(records, all);
 }
 
 /// A reader that may wait: `act` runs between its calls.

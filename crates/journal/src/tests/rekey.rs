@@ -179,6 +179,46 @@ fn old_root_keys_go_when_nothing_names_them() {
     assert_eq!((still.facts.roots[0].id, still.dropped_roots.len()), (first, 0));
 }
 
+/// JK-56: a start drops what compaction left without use; a full disk and a damaged file keep it.
+#[test]
+fn a_start_drops_root_keys_that_nothing_names() {
+    let disk = written();
+    let first = looked(&disk).roots[0].id;
+    Rekey::open(&holding(&disk, 4, vec![raw(9)])).unwrap().rotate(&[], None).unwrap();
+    let opened = Bench::on(disk.clone(), 5).open().unwrap();
+    assert_eq!(opened.report.repairs.root_keys_dropped, 0, "segments are sealed under it");
+    opened.journal.compact_all(&mut |_| {}).unwrap();
+    opened.commit(Unit::one(record(3, 1, b"more"))).unwrap();
+    opened.journal.close().unwrap();
+    drop(opened);
+    let ids = |disk: &SimDisk| looked(disk).roots.iter().map(|root| root.id).collect::<Vec<_>>();
+    assert_eq!(ids(&disk).len(), 2);
+    let (_, shown) = read_only(&Bench::on(disk.clone(), 1)).unwrap();
+    let full = disk.fork();
+    full.set_capacity(Some(full.files().values().map(|bytes| bytes.len() as u64).sum::<u64>() + (512 << 10)));
+    assert_eq!(Bench::on(full.clone(), 6).open().unwrap().report.repairs.root_keys_dropped, 0);
+    let unread = disk.fork();
+    let other = Name::new(Folder::Quarantine, "000000000001-000000000001.tail").unwrap();
+    unread.make_folder(Folder::Quarantine).unwrap();
+    unread.put(&other, b"no header");
+    assert_eq!(Bench::on(unread.clone(), 6).open().unwrap().report.repairs.root_keys_dropped, 0);
+    disk.record_crash_points();
+    let opened = Bench::on(disk.clone(), 6).open().unwrap();
+    assert_eq!(opened.report.repairs.root_keys_dropped, 1);
+    assert_eq!(opened.records, shown);
+    opened.commit(Unit::one(record(4, 1, b"still"))).unwrap();
+    drop(opened);
+    assert!(!ids(&disk).contains(&first) && ids(&disk).len() == 1);
+    assert_eq!(disk.bytes(&copy(0)), disk.bytes(&copy(1)));
+    assert_eq!(Bench::on(disk.clone(), 7).open().unwrap().report.repairs.root_keys_dropped, 0, "once");
+    for point in disk.take_crash_points() {
+        for choice in [Choice::Nothing, Choice::Everything] {
+            let opened = Bench::on(point.image(choice), 8).open().unwrap();
+            assert_eq!(opened.records[..shown.len()], shown[..]);
+        }
+    }
+}
+
 /// JK-56: where a file does not say which key it names, nothing is dropped.
 #[test]
 fn an_unreadable_header_keeps_every_key() {

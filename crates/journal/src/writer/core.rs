@@ -162,9 +162,9 @@ impl Core {
         let demand = Demand::of(&queued, self.open_streams);
         let resting = self.shared.preparation.lock().resting(self.shared.clock.monotonic());
         let room = self.has_room(demand.frame, demand.whole_reserve, !resting);
-        let enough = room && self.within_budget(demand.frame);
-        lock(&self.shared.status).full = !enough;
-        if enough {
+        let beyond_budget = if self.within_budget(demand.frame) { 0 } else { demand.frame };
+        lock(&self.shared.status).lacking(!room, beyond_budget);
+        if room && beyond_budget == 0 {
             return Ok(queued);
         }
         let wanted = file_bytes(demand.frame + demand.whole_reserve);
@@ -254,9 +254,7 @@ impl Core {
     fn target(&self) -> u64 {
         let tuning = &self.shared.tuning;
         let available = self.shared.store.disk.space().map_or(0, |space| space.available);
-        let largest = (available.min(tuning.disk_bytes_max) / 16)
-            .min(tuning.segment_bytes_max)
-            .max(tuning.segment_bytes_min);
+        let largest = tuning.segment_bytes_largest(available);
         self.segment_bytes.min(largest).max(tuning.segment_bytes_min).next_multiple_of(4096)
     }
 

@@ -33,12 +33,24 @@ impl Maintenance {
             }
         }
         stall(shared, now);
+        budget(shared);
         prepare(shared, now)
     }
 }
 
+/// Lets the head name all that is durable, so that whoever reads beside this writer has evidence of it. `false`: the
+/// writer is over.
+pub(crate) fn name_durable(shared: &Shared) -> bool {
+    rewrite(shared, shared.clock.monotonic(), true);
+    shared.poisoned().is_none()
+}
+
 /// JC-3: after a pause without commits, and at least once in an interval.
 fn head(shared: &Shared, now: Duration) {
+    rewrite(shared, now, false);
+}
+
+fn rewrite(shared: &Shared, now: Duration, at_once: bool) {
     let mut head = lock(&shared.head);
     // Read under the head's lock: a later publication cannot be overwritten by an older state.
     let durable = shared.read().durable;
@@ -52,7 +64,7 @@ fn head(shared: &Shared, now: Duration) {
     }
     let idle = now.saturating_sub(durable.moved) >= shared.tuning.head_idle;
     let overdue = now.saturating_sub(head.rewritten) >= shared.tuning.head_interval;
-    if !idle && !overdue {
+    if !idle && !overdue && !at_once {
         return;
     }
     head.rewritten = now;
@@ -77,6 +89,17 @@ fn stall(shared: &Shared, now: Duration) {
     }
 }
 
+/// JC-10: compaction may have made room for what the budget refused; nobody has to ask first.
+fn budget(shared: &Shared) {
+    let frame = lock(&shared.status).beyond_budget;
+    if frame > 0 && shared.read().frame_bytes().saturating_add(frame) <= shared.tuning.disk_bytes_max {
+        let mut status = lock(&shared.status);
+        if status.beyond_budget == frame {
+            status.has_budget();
+        }
+    }
+}
+
 fn prepare(shared: &Shared, now: Duration) -> bool {
     let mut preparation = shared.preparation.lock();
     if !preparation.pending(now) {
@@ -87,7 +110,7 @@ fn prepare(shared: &Shared, now: Duration) -> bool {
     }
     if preparation.is_ready() {
         // New work was refused for want of exactly this.
-        lock(&shared.status).full = false;
+        lock(&shared.status).has_segment();
     }
     preparation.pending(now)
 }
