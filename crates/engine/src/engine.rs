@@ -141,6 +141,38 @@ impl Engine {
         body: &[u8],
         idempotency_key: Option<&str>,
     ) -> Result<Submission, PublicError> {
+        self.accept(body, idempotency_key, false).await.map(|accepted| accepted.submission)
+    }
+
+    /// As [`Engine::submit`], with the execution's events from the first one on. It is kept at least as long as they are
+    /// watched, also where it ends at once and everything else presses.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`]; the store failed.
+    pub async fn submit_watching(
+        &self,
+        body: &[u8],
+        idempotency_key: Option<&str>,
+    ) -> Result<(Submission, Box<dyn Watch>), PublicError> {
+        loop {
+            let submit::Accepted { submission, watch } = self.accept(body, idempotency_key, true).await?;
+            let watch = match watch {
+                Some(watch) => Some(watch),
+                None => self.watch(submission.execution_id, 0).await?,
+            };
+            if let Some(watch) = watch {
+                return Ok((submission, watch));
+            }
+            // An earlier execution of the key that was let go just now: the key is free, as if asked a moment later.
+        }
+    }
+
+    async fn accept(
+        &self,
+        body: &[u8],
+        idempotency_key: Option<&str>,
+        watching: bool,
+    ) -> Result<submit::Accepted, PublicError> {
         if self.inner.state().stopping {
             return Err(PublicError::shutting_down());
         }
@@ -152,7 +184,7 @@ impl Engine {
         let ParsedRequest { request, fingerprint } = ExecutionRequest::parse(body)?;
         let identity =
             idempotency_key.map(|key| Identity { key_hash: canonical::key_hash(key), fingerprint });
-        submit::submit(&self.inner, Arc::new(request), identity).await
+        submit::submit(&self.inner, Arc::new(request), identity, watching).await
     }
 
     /// Asks an active execution to stop. `false` for one that is unknown, has ended, or belongs to an earlier

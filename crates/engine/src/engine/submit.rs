@@ -14,10 +14,17 @@ use super::Inner;
 use crate::driver::{self, Run};
 use crate::model::attempt::StopCause;
 use crate::stop::Stop;
-use crate::store::{Claim, NewExecution};
+use crate::store::{Claim, NewExecution, Watch};
 use crate::{Brief, PublicError, Submission};
 
 type Answer = Result<Submission, PublicError>;
+
+/// What a submission came to, and, where that was asked for, its events from the first one on: nothing lets the execution
+/// go between the two.
+pub(super) struct Accepted {
+    pub submission: Submission,
+    pub watch: Option<Box<dyn Watch>>,
+}
 
 /// A submission under way, for others with the same key to join.
 pub(super) struct Pending {
@@ -30,9 +37,10 @@ pub(super) async fn submit(
     inner: &Arc<Inner>,
     request: Arc<ExecutionRequest>,
     identity: Option<Identity>,
-) -> Answer {
+    watching: bool,
+) -> Result<Accepted, PublicError> {
     loop {
-        match enter(inner, &request, identity)? {
+        match enter(inner, &request, identity, watching)? {
             Entered::First(answer) => return answer.await.unwrap_or_else(|_| Err(PublicError::internal())),
             Entered::Joined { same_request, mut answer } => {
                 let answer = match answer.wait_for(Option::is_some).await {
@@ -40,7 +48,10 @@ pub(super) async fn submit(
                     Err(_) => Err(PublicError::internal()),
                 };
                 if same_request {
-                    return answer.map(|submission| Submission { idempotent_replay: true, ..submission });
+                    return answer.map(|submission| Accepted {
+                        submission: Submission { idempotent_replay: true, ..submission },
+                        watch: None,
+                    });
                 }
                 // Another request on the same key: what it meets now is in the store, or the key is free.
             }
@@ -49,7 +60,7 @@ pub(super) async fn submit(
 }
 
 enum Entered {
-    First(oneshot::Receiver<Answer>),
+    First(oneshot::Receiver<Result<Accepted, PublicError>>),
     Joined { same_request: bool, answer: watch::Receiver<Option<Answer>> },
 }
 
@@ -59,6 +70,7 @@ fn enter(
     inner: &Arc<Inner>,
     request: &Arc<ExecutionRequest>,
     identity: Option<Identity>,
+    watching: bool,
 ) -> Result<Entered, PublicError> {
     let mut state = inner.state();
     if state.stopping {
@@ -77,24 +89,36 @@ fn enter(
         state.pending.insert(identity.key_hash, pending);
         Joinable { inner: Arc::clone(inner), key_hash: identity.key_hash, sender }
     });
-    let task = run(Arc::clone(inner), Arc::clone(request), identity, Reply { first, joinable });
+    let task = run(Arc::clone(inner), Arc::clone(request), identity, Reply { first, joinable, watching });
     inner.tasks.spawn(task);
     Ok(Entered::First(answer))
 }
 
 /// Where a submission's answer goes.
 struct Reply {
-    first: oneshot::Sender<Answer>,
+    first: oneshot::Sender<Result<Accepted, PublicError>>,
     joinable: Option<Joinable>,
+    watching: bool,
 }
 
 impl Reply {
-    fn send(self, answer: Answer) {
+    /// Sends what is known about `id`; the watch is taken before anybody can be told, while the execution is still kept.
+    async fn accepted(self, inner: &Inner, submission: Submission) {
+        let id = submission.execution_id;
+        let watch = if self.watching { inner.store.watch(id, 0).await } else { Ok(None) };
+        match watch {
+            Ok(watch) => self.send(Ok(Accepted { submission, watch })),
+            Err(error) => self.send(Err(error.into())),
+        }
+    }
+
+    fn send(self, answer: Result<Accepted, PublicError>) {
         if let Some(joinable) = self.joinable {
             // First the entry, then the answer: whoever was told it looks the key up in the store.
             let sender = joinable.sender.clone();
             drop(joinable);
-            sender.send_replace(Some(answer.clone()));
+            let answer = answer.as_ref().map(|accepted| accepted.submission);
+            sender.send_replace(Some(answer.map_err(Clone::clone)));
         }
         // A caller that went away does not need it.
         let _ = self.first.send(answer);
@@ -118,15 +142,12 @@ impl Drop for Joinable {
 /// An execution's whole life.
 async fn run(inner: Arc<Inner>, request: Arc<ExecutionRequest>, identity: Option<Identity>, reply: Reply) {
     match start(&inner, identity, request.origin.clone()).await {
-        Ok(Started::Replay(submission)) => reply.send(Ok(submission)),
+        Ok(Started::Replay(submission)) => reply.accepted(&inner, submission).await,
         Ok(Started::New(started)) => {
             let New { id, created_at, active, slot } = started;
-            reply.send(Ok(Submission {
-                execution_id: id,
-                status: Status::Accepted,
-                created_at,
-                idempotent_replay: false,
-            }));
+            let status = Status::Accepted;
+            let submission = Submission { execution_id: id, status, created_at, idempotent_replay: false };
+            reply.accepted(&inner, submission).await;
             let stop = Arc::clone(&active.stop);
             driver::drive(Run::new(inner, id, created_at, request, stop)).await;
             // The terminal event is stored and the provider unwound: only now is the slot free.

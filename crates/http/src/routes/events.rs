@@ -9,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Uri, Version, header};
+use sealog_engine::Watch;
 use sealog_events::ExecutionId;
 
 use super::id::execution_id;
@@ -51,7 +52,7 @@ fn cursor(uri: &Uri, headers: &HeaderMap) -> Result<u64, BadCursor> {
 }
 
 /// The events of an execution with sequences above `after`, as the answer to the request with that head.
-pub(super) async fn event_stream(
+async fn event_stream(
     api: &Api,
     id: ExecutionId,
     after: u64,
@@ -60,6 +61,11 @@ pub(super) async fn event_stream(
     let watch =
         api.engine.watch(id, after).await.map_err(|error| ApiError::public(error, Asked::Execution))?;
     let watch = watch.ok_or_else(ApiError::execution_not_found)?;
+    Ok(watched(api, watch, request))
+}
+
+/// What a watch tells, as the answer to the request with that head.
+pub(super) fn watched(api: &Api, watch: Box<dyn Watch>, request: &Parts) -> Response {
     let activity = request.extensions.get::<Arc<Activity>>().map(Arc::clone);
     let stream = EventStream::new(watch, api.options.heartbeat(), activity);
     let mut response = Response::new(Body::new(stream));
@@ -69,5 +75,5 @@ pub(super) async fn event_stream(
     if request.version == Version::HTTP_11 && !request.headers.contains_key(header::CONNECTION) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("keep-alive"));
     }
-    Ok(response)
+    response
 }

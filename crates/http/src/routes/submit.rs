@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 
-use super::events::event_stream;
+use super::events::watched;
 use crate::answer::json_answer;
 use crate::body::{BodyRefused, read_whole};
 use crate::error::{ApiError, Asked};
@@ -24,11 +24,12 @@ pub(crate) async fn submit(State(api): State<Api>, request: Request) -> Result<R
     }
     let body = whole_body(body, &api).await?;
     let key = idempotency_key(&parts.headers)?;
-    let submission =
-        api.engine.submit(&body, key).await.map_err(|error| ApiError::public(error, Asked::Submit))?;
+    let refused = |error| ApiError::public(error, Asked::Submit);
     if accepts_events(&parts.headers) {
-        return event_stream(&api, submission.execution_id, 0, &parts).await;
+        let (_, watch) = api.engine.submit_watching(&body, key).await.map_err(refused)?;
+        return Ok(watched(&api, watch, &parts));
     }
+    let submission = api.engine.submit(&body, key).await.map_err(refused)?;
     let status = if submission.idempotent_replay { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok(json_answer(status, submission_json(&submission)).into_response())
 }

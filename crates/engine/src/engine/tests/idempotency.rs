@@ -14,7 +14,7 @@ async fn keyed(bench: &Bench, key: &str) -> Submission {
 
 /// RM-20.
 #[tokio::test(start_paused = true)]
-async fn f14_36_concurrent_submissions_of_one_key_are_one_execution() {
+async fn facts_36_concurrent_submissions_of_one_key_are_one_execution() {
     let bench = bench(vec![completed()]);
     let answers = join_all((0..64).map(|_| keyed(&bench, "k"))).await;
     assert!(answers.iter().all(|answer| answer.execution_id == answers[0].execution_id));
@@ -53,7 +53,7 @@ async fn another_request_on_the_key_is_refused_before_and_after_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f14_38_keys_have_one_to_256_utf16_units() {
+async fn facts_38_keys_have_one_to_256_utf16_units() {
     let bench = bench(vec![completed()]);
     for (key, fits) in [
         ("k".repeat(256), true),
@@ -69,7 +69,7 @@ async fn f14_38_keys_have_one_to_256_utf16_units() {
 
 /// RM-22.
 #[tokio::test(start_paused = true)]
-async fn f14_39_a_failed_creation_fails_all_who_joined_and_frees_the_key() {
+async fn facts_39_a_failed_creation_fails_all_who_joined_and_frees_the_key() {
     let bench = bench(vec![completed()]);
     *bench.store.refuse_create.lock().unwrap() = Some(StoreError::Failed);
     let (first, second) = tokio::join!(
@@ -124,4 +124,33 @@ async fn a_caller_that_goes_away_changes_nothing() {
     let joined = keyed(&bench, "k").await;
     assert!(joined.idempotent_replay);
     assert_eq!(bench.story(joined.execution_id).await.snapshot.status, Status::Succeeded);
+}
+
+/// An execution that ends at once and is let go at once is still told from its first event on to who submitted it.
+#[tokio::test(start_paused = true)]
+async fn a_watching_submission_is_told_everything_however_short_its_life() {
+    let mut setup = Setup::new(vec![Scripted::new("p", completed())]);
+    setup.limits.max_executions = 1;
+    setup.limits.min_key_age_ms = 0;
+    let bench = setup.start();
+    let (first, mut watch) = bench.engine.submit_watching(BODY.as_bytes(), Some("k")).await.unwrap();
+    assert!(!first.idempotent_replay);
+    bench.story(first.execution_id).await;
+    // Pinned: there is no room for another one.
+    let refused = bench.engine.submit(BODY.as_bytes(), None).await.unwrap_err();
+    assert_eq!(refused.code, PortableCode::QueueFull);
+    let mut types = Vec::new();
+    while let Some(event) = watch.next().await {
+        types.push(event.unwrap().type_name);
+    }
+    assert_eq!((types.first(), types.last()), (Some(&"execution.accepted"), Some(&"execution.completed")));
+    drop(watch);
+    // A replay is watched as well; once it is let go the key is free.
+    let (again, watch) = bench.engine.submit_watching(BODY.as_bytes(), Some("k")).await.unwrap();
+    assert_eq!((again.execution_id, again.idempotent_replay), (first.execution_id, true));
+    drop(watch);
+    let other = bench.submit(BODY).await;
+    bench.story(other.execution_id).await;
+    let (fresh, _watch) = bench.engine.submit_watching(BODY.as_bytes(), Some("k")).await.unwrap();
+    assert!(!fresh.idempotent_replay && fresh.execution_id != first.execution_id);
 }
