@@ -233,6 +233,9 @@ pub struct Inspect {
     /// List every execution with its id and status
     #[arg(long)]
     pub executions: bool,
+    /// List every segment, however many there are
+    #[arg(long)]
+    pub segments: bool,
     /// List every frame
     #[arg(long)]
     pub frames: bool,
@@ -243,7 +246,7 @@ pub struct Inspect {
     #[arg(long)]
     pub keys: bool,
     /// Print the journal's anchor and nothing else: keep it elsewhere, and ask `verify --anchor` later
-    #[arg(long, conflicts_with_all = ["executions", "frames", "execution", "keys"])]
+    #[arg(long, conflicts_with_all = ["executions", "segments", "frames", "execution", "keys"])]
     pub head: bool,
     #[command(flatten)]
     pub place: PlaceArgs,

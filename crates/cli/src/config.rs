@@ -6,6 +6,7 @@
 mod access;
 mod limits;
 mod models;
+mod near;
 mod store;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use sealog_providers_mock::MockProvider;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
+use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 
 pub use access::{AccessConfig, TlsFiles};
@@ -70,7 +72,7 @@ impl NodeConfig {
     pub fn without_file() -> Result<NodeConfig> {
         let mut providers = Registry::new();
         let registered = providers.register(Arc::new(MockProvider::default()));
-        registered.map_err(|error| Failure::usage("config", error.to_string()))?;
+        registered.map_err(|error| Failure::new(Exit::Failed, "config", error.to_string()))?;
         Ok(NodeConfig {
             max_active_executions: None,
             store: StoreConfig::default(),
@@ -84,11 +86,11 @@ impl NodeConfig {
     /// Reads `path`, or stands in for it.
     ///
     /// # Errors
-    /// Exit 2, naming file, line and key.
+    /// Exit 1, naming file, line and key.
     pub fn read(path: Option<&Path>) -> Result<NodeConfig> {
         let Some(path) = path else { return NodeConfig::without_file() };
         let unreadable = |why: &str| {
-            Failure::usage("config", format!("{}: {why}", shown(path)))
+            Failure::new(Exit::Failed, "config", format!("{}: {why}", shown(path)))
                 .next("name a configuration file (TOML)")
         };
         let content = read_file(path, CONFIG_BYTES_MAX)
@@ -100,7 +102,7 @@ impl NodeConfig {
             let mut what = shown(path);
             what += &line.map(|line| format!(":{line}")).unwrap_or_default();
             what += &key.map(|key| format!(": {key}")).unwrap_or_default();
-            Failure::usage("config", format!("{what}: {why}")).next(
+            Failure::new(Exit::Failed, "config", format!("{what}: {why}")).next(
                 "correct the file; docs/interface.md lists every member, docs/operator.md has an example",
             )
         })
@@ -150,6 +152,8 @@ const MOCK: Members = &[
     limits::QUEUE_DEPTH,
 ];
 
+const SECTIONS: [&str; 3] = ["max_active_executions", "store", "providers"];
+
 /// What the text of a configuration file comes to.
 ///
 /// # Errors
@@ -177,7 +181,7 @@ pub fn parse(text: &str) -> std::result::Result<NodeConfig, Refused> {
                 providers = Some(registry(key.span(), value)?);
                 absent_keys = absent_keys_of(text, value);
             }
-            other => return Err(Refused::new(key.span(), other, UNSUPPORTED)),
+            other => return Err(Refused::new(key.span(), other, near::unsupported(other, SECTIONS))),
         }
     }
     access.tls = tls;
@@ -283,7 +287,8 @@ fn members(table: &DeTable<'_>, known: Members, prefix: &str) -> std::result::Re
         let name = key.get_ref().as_ref();
         let shown = format!("{prefix}{name}");
         let Some((_, kind)) = known.iter().find(|(known, _)| *known == name) else {
-            return Err(Refused::new(key.span(), &shown, UNSUPPORTED));
+            let why = near::unsupported(name, known.iter().map(|(known, _)| *known));
+            return Err(Refused::new(key.span(), &shown, why));
         };
         let plain = plain(value.get_ref(), *kind, &shown)?
             .ok_or_else(|| Refused::new(key.span(), &shown, kind.words()))?;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sealog_disk::{DiskError, ErrorKind};
 use sealog_events::Timestamp;
-use sealog_journal::{JournalError, Place};
+use sealog_journal::{JournalError, Place, SET_ASIDE};
 use serde::Serialize;
 
 use crate::exit::{self, Exit};
@@ -92,7 +92,15 @@ impl Failure {
             JournalError::Disk(disk) => disk_text(disk),
             other => other.to_string(),
         };
-        let (safe, next) = advice(exit, code, &shown(dir));
+        let (safe, next) = match &error {
+            JournalError::Corrupt { what, .. } if *what == SET_ASIDE => (
+                "the damaged file stands in quarantine; nothing else was changed, and nothing is lost",
+                "run the same command again".into(),
+            ),
+            JournalError::KeyringDamaged => lost_keyring(&shown(dir)),
+            JournalError::Missing { file } if file == "keyring" => lost_keyring(&shown(dir)),
+            _ => advice(exit, code, &shown(dir)),
+        };
         Failure { place, ..Failure::new(exit, code, what).safe(safe).next(next) }
     }
 
@@ -189,6 +197,17 @@ fn disk_text(error: &DiskError) -> String {
     text
 }
 
+/// Without a keyring nothing opens, so no verb that opens the journal helps.
+fn lost_keyring(dir: &str) -> (&'static str, String) {
+    (
+        "no byte on disk was changed; without a keyring no key opens the journal",
+        format!(
+            "put an exported keyring back: sealog journal rekey {dir} import-keyring FILE; without one, restore a \
+             backup, which has the keyring in it: sealog journal restore BACKUP DEST"
+        ),
+    )
+}
+
 /// What is safe and what comes next, for everything a journal can say.
 fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
     match exit {
@@ -277,6 +296,25 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&failure.json()).unwrap();
         assert_eq!(json["error"]["place"]["offset"], 8288);
         assert_eq!(json["error"]["place"]["row"], 8);
+    }
+
+    #[test]
+    fn a_lost_keyring_is_not_sent_in_a_circle() {
+        for error in [JournalError::KeyringDamaged, JournalError::Missing { file: "keyring".into() }] {
+            let failure = Failure::journal(error, Path::new("d"));
+            assert!(failure.next.contains("sealog journal rekey d import-keyring FILE"), "{}", failure.next);
+            assert!(!failure.next.contains("verify"), "{}", failure.next);
+        }
+        let other = Failure::journal(JournalError::Missing { file: "store".into() }, Path::new("d"));
+        assert!(other.next.contains("verify"), "{}", other.next);
+    }
+
+    #[test]
+    fn what_was_set_aside_is_not_called_unchanged() {
+        let error = JournalError::Corrupt { place: Place::default(), row: 3, what: SET_ASIDE };
+        let failure = Failure::journal(error, Path::new("d"));
+        assert_eq!((failure.exit.code(), failure.next.as_str()), (13, "run the same command again"));
+        assert!(failure.safe.contains("quarantine"), "{}", failure.safe);
     }
 
     #[test]

@@ -57,6 +57,14 @@ pub struct Event {
     pub delta: Option<String>,
     pub result: Option<Box<serde_json::value::RawValue>>,
     pub error: Option<EventError>,
+    pub target: Option<Target>,
+}
+
+/// Who an attempt went to.
+#[derive(Debug, Deserialize)]
+pub struct Target {
+    pub provider: String,
+    pub model: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -80,6 +88,17 @@ impl Event {
         self.delta.as_deref().filter(|_| self.type_name == "output.delta")
     }
 
+    /// [`Event::outcome`], which says of a failure whose it was: `asked` is where the newest attempt went.
+    pub fn outcome_of(&self, asked: Option<&Target>) -> Option<Result<Exit>> {
+        let outcome = self.outcome()?;
+        Some(outcome.map_err(|mut failure| {
+            if let Some(Target { provider, model }) = asked {
+                failure.what += &format!(" (provider {provider}, model {model})");
+            }
+            failure
+        }))
+    }
+
     /// How a terminal event ends the verb; `None` for any other event.
     pub fn outcome(&self) -> Option<Result<Exit>> {
         match (self.type_name.as_str(), &self.error) {
@@ -101,8 +120,14 @@ impl EventError {
                 .safe("the journal holds everything up to the cancellation")
                 .next("run it again under another idempotency key");
         }
+        // The code beside an outcome is there for clients that know no other: what counts is the outcome.
+        if self.outcome.as_deref() == Some("not_dispatched") {
+            return Failure::new(Exit::ExecutionFailed, "execution_failed", self.message.clone())
+                .safe("no provider was asked")
+                .next("run it again under another idempotency key");
+        }
         if self.outcome.as_deref() == Some("unknown") {
-            return Failure::new(Exit::OutcomeUnknown, "outcome_unknown", what)
+            return Failure::new(Exit::OutcomeUnknown, "outcome_unknown", self.message.clone())
                 .safe("nothing was sent again; the provider may have done the work")
                 .next("look at the provider's side, then decide whether to run it again under another key");
         }
@@ -142,6 +167,24 @@ mod tests {
         check(&failed("failed", r#","outcome":"not_dispatched""#), 20, "execution_failed");
         check(&failed("failed", r#","outcome":"unknown""#), 21, "outcome_unknown");
         check(&failed("cancelled", ""), 22, "execution_cancelled");
+        // The outcome says more than the code beside it.
+        for outcome in ["unknown", "not_dispatched"] {
+            let json = failed("failed", &format!(r#","outcome":"{outcome}""#));
+            let failure = Event::parse(&json).unwrap().outcome().unwrap().unwrap_err();
+            assert_eq!(failure.what, "m");
+        }
+    }
+
+    #[test]
+    fn a_failure_names_who_was_asked() {
+        let json = r#"{"type":"execution.failed","status":"failed","error":{"code":"rate_limited","message":"m","retryable":true}}"#;
+        let event = Event::parse(json).unwrap();
+        let asked = Target { provider: "openai".into(), model: "small".into() };
+        let failure = event.outcome_of(Some(&asked)).unwrap().unwrap_err();
+        assert_eq!(failure.what, "rate_limited: m (provider openai, model small)");
+        assert_eq!(event.outcome_of(None).unwrap().unwrap_err().what, "rate_limited: m");
+        let routed = r#"{"type":"route.selected","status":"routing","target":{"provider":"a","model":"b"},"attempt":1}"#;
+        assert_eq!(Event::parse(routed).unwrap().target.unwrap().provider, "a");
     }
 
     #[test]

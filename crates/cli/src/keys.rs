@@ -8,7 +8,7 @@ mod prompt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, stat};
-use sealog_disk::real::{FileContent, create_secret_file, read_fd, read_file};
+use sealog_disk::real::{FileContent, create_secret_file, read_fd, read_file, sweep_unnamed};
 use sealog_disk::{DiskError, ErrorKind};
 use sealog_seal::{KEY_FILE_LENGTH, KeyFile, Secret, StoreId};
 use zeroize::Zeroizing;
@@ -176,6 +176,18 @@ fn credential() -> Result<Option<Key>> {
         Ok(content) => parse(content).map(Some).map_err(|why| bad(&why)),
         Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unreadable(error, &bad)),
+    }
+}
+
+/// Removes what a killed process left of a key file that it was writing, where key files stand and where this one is named.
+pub fn sweep(args: &KeyArgs) {
+    let named = args.key_file.iter().map(|path| match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        Some(_) | None => PathBuf::from("."),
+    });
+    let default = places::key_path(StoreId([0; 16])).and_then(|path| path.parent().map(Path::to_owned));
+    for folder in named.chain(default) {
+        sweep_unnamed(&folder);
     }
 }
 

@@ -142,6 +142,7 @@ pub fn for_writing(
     render: Render,
 ) -> Result<Ready> {
     let given = Given::read(key, render)?;
+    keys::sweep(key);
     let disk = places::open_if_there(dir, place, render)?;
     let found = found(disk.as_ref(), dir)?;
     let (given, kind) = with_leftover_key(given, found)?;

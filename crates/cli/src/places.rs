@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, Mode, OFlags, fchmod, fstat, open};
+use rustix::fs::{Dir, Mode, OFlags, fchmod, fstat, open, stat};
 use rustix::process::geteuid;
 use sealog_disk::real::{OpenOptions, RealDisk};
 use sealog_disk::{Disk, DiskError, ErrorKind, Folder};
@@ -44,6 +44,11 @@ fn base(variable: &str, below_home: &str) -> Option<PathBuf> {
 /// The XDG rules: an empty or relative value counts as unset.
 fn absolute(value: Option<OsString>) -> Option<PathBuf> {
     value.map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Whether a journal was made there, as far as its last file tells.
+pub fn holds_store(dir: &Path) -> bool {
+    stat(dir.join("store")).is_ok()
 }
 
 /// Opens an existing data directory.

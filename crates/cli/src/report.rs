@@ -194,6 +194,32 @@ impl SegmentBody {
     }
 }
 
+/// One line a segment, or what they come to where those would be more than a screenful: then the newest ones follow.
+pub fn segment_lines(segments: &[SegmentBody], all: bool) -> String {
+    const SCREENFUL: usize = 20;
+    const NEWEST: usize = 3;
+    let lines = |segments: &[SegmentBody]| segments.iter().map(SegmentBody::line).collect::<String>();
+    let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return String::new() };
+    if all || segments.len() <= SCREENFUL {
+        return lines(segments);
+    }
+    let sum = |of: fn(&SegmentBody) -> u64| segments.iter().map(of).sum::<u64>();
+    let compacted = segments.iter().filter(|segment| segment.file.contains('-')).count();
+    format!(
+        "segments: {} files ({compacted} compacted), epochs {} to {}, {} frames, {} records, sequences {} to {}, {} bytes; \
+         --segments lists them all, the newest are\n{}",
+        segments.len(),
+        first.epoch,
+        last.epoch,
+        sum(|segment| segment.frames),
+        sum(|segment| segment.records),
+        first.first_sequence,
+        segments.iter().map(|segment| segment.last_sequence).max().unwrap_or(0),
+        sum(|segment| segment.length),
+        lines(&segments[segments.len() - NEWEST..]),
+    )
+}
+
 #[derive(Serialize)]
 pub struct HeadBody {
     good_slots: u8,

@@ -8,7 +8,7 @@ use sealog_engine::store::StoreLimits;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Refused, UNSUPPORTED, integer};
+use super::{Refused, integer, near};
 
 /// Numbers that any JSON reader keeps.
 const INTEGER_MAX: i64 = (1 << 53) - 1;
@@ -30,6 +30,18 @@ pub struct StoreConfig {
     /// Bytes of ended segments that a start reads before it is ready; `u64::MAX` is all of them.
     pub boot_check_bytes: u64,
 }
+
+pub(super) const MEMBERS: [&str; 9] = [
+    "max_executions",
+    "max_bytes",
+    "max_execution_bytes",
+    "max_events",
+    "retention_ms",
+    "min_key_age_ms",
+    "max_disk_bytes",
+    "reader_stall_ms",
+    "boot_check_bytes",
+];
 
 impl Default for StoreConfig {
     fn default() -> StoreConfig {
@@ -73,7 +85,7 @@ pub(super) fn store(
             "max_disk_bytes" => &mut config.max_disk_bytes,
             "reader_stall_ms" => &mut config.reader_stall_ms,
             "boot_check_bytes" => &mut config.boot_check_bytes,
-            _ => return Err(Refused::new(key.span(), &shown, UNSUPPORTED)),
+            _ => return Err(Refused::new(key.span(), &shown, near::unsupported(name, MEMBERS))),
         };
         *member = number.ok_or_else(|| {
             let or_full = if name == "boot_check_bytes" { ", or \"full\"" } else { "" };

@@ -204,3 +204,35 @@ fn a_queue_has_abilities_and_no_tokens() {
     let tools = "[providers.capabilities]\ntools = true";
     refused(&format!("{full}{tools}"), 7, "providers.capabilities.tools", UNSUPPORTED);
 }
+
+#[test]
+fn a_near_name_is_told() {
+    refused("[[provider]]\ntype = 'mock'\n", 1, "provider", "is providers meant?");
+    refused("[[providers]]\ntype = 'mock'\nability = ['a']\n", 3, "providers.ability", "is abilities meant?");
+    let text = "[[providers]]\ntype = 'openai-chat'\nmodel = 'm'\n[providers.capabilities]\ntool = true\n";
+    refused(text, 5, "providers.capabilities.tool", "is tools meant?");
+    refused("[store]\nmax_disk_byte = 5\n", 2, "store.max_disk_byte", "is max_disk_bytes meant?");
+    let far = parse("hunter2 = 1").unwrap_err();
+    assert_eq!(far.why, UNSUPPORTED);
+    // The members of the section and the list of names for it are one.
+    for name in store::MEMBERS {
+        assert!(parse(&format!("[store]\n{name} = 5")).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn facts_57_what_is_unsafe_or_contradicts_itself_is_refused() {
+    let chat = "[[providers]]\ntype = 'openai-chat'\nmodel = 'm'\nbase_url = 'https://h/v1'\n";
+    refused(&format!("{chat}api_key = '{SECRET}'\n"), 5, "providers.api_key", UNSUPPORTED);
+    let remote = chat.replace("https://h", "http://hunter2.example.com");
+    refused(&remote, 4, "providers.base_url", UNSUPPORTED);
+    refused(&format!("[store]\nencryption_key = '{SECRET}'\n"), 2, "store.encryption_key", UNSUPPORTED);
+    refused("server = 1\n", 1, "server", UNSUPPORTED);
+    for limit in ["max_executions", "max_bytes", "max_execution_bytes", "max_events", "retention_ms", "max_disk_bytes"] {
+        refused(&format!("[store]\n{limit} = 0\n"), 2, &format!("store.{limit}"), "an integer from 1");
+    }
+    refused("max_active_executions = 0\n", 1, "max_active_executions", "an integer from 1");
+    // There is one store, and a flag says where it is: nothing here can contradict it.
+    refused("[store]\ntype = 'memory'\ndirectory = 'd'\n", 2, "store.type", UNSUPPORTED);
+    refused("[store]\ndirectory = 'd'\n", 2, "store.directory", UNSUPPORTED);
+}

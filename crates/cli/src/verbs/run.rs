@@ -8,6 +8,7 @@ use sealog_client::ClientError;
 use sealog_disk::real::read_fd;
 use sealog_engine::PublicError;
 use sealog_events::{ExecutionId, PortableCode};
+use sealog_execution::ExecutionRequest;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -105,8 +106,7 @@ fn standard_input() -> Result<String> {
 async fn at_node(args: &Run, body: &str, render: Render) -> Result<Exit> {
     let client = asking::client(args.url.as_deref(), args.token_file.as_deref())?;
     let key = args.idempotency_key.as_deref();
-    let submission =
-        client.submit(body.as_bytes(), key).await.map_err(|error| not_submitted(error, key.is_some()))?;
+    let submission = client.submit(body.as_bytes(), key).await.map_err(|error| not_submitted(error, args))?;
     let id = submission.execution_id;
     tell(&id, submission.idempotent_replay, render);
     let cancel = async {
@@ -132,10 +132,10 @@ fn in_process(args: &Run, dir: &Path, body: &str, render: Render) -> Result<Exit
 
 async fn on_engine(args: &Run, node: &Node, body: &str, render: Render) -> Result<Exit> {
     let submitted = node.engine.submit(body.as_bytes(), args.idempotency_key.as_deref()).await;
-    let submission = submitted.map_err(|error| refused(&error))?;
+    let submission = submitted.map_err(|error| refused(&error, args))?;
     let id: ExecutionId = submission.execution_id;
     tell(&id.to_string(), submission.idempotent_replay, render);
-    let watch = node.engine.watch(id, 0).await.map_err(|error| refused(&error))?;
+    let watch = node.engine.watch(id, 0).await.map_err(|error| refused(&error, args))?;
     let watch = watch.ok_or_else(|| Failure::new(Exit::Failed, "internal", "the execution is gone"))?;
     let cancel = async {
         let _ = node.engine.cancel(id).await;
@@ -173,9 +173,10 @@ async fn print(source: &mut Source, render: Render) -> Result<Exit> {
     let mut any_text = false;
     let mut result = None;
     let mut outcome = None;
+    let mut asked = None;
     while let Some(json) = source.next().await? {
         let event = Event::parse(&json)?;
-        outcome = event.outcome();
+        outcome = event.outcome_of(asked.as_ref());
         if render.json {
             render.data(&(json + "\n"))?;
         } else if let Some(text) = event.text().filter(|text| !text.is_empty()) {
@@ -184,6 +185,9 @@ async fn print(source: &mut Source, render: Render) -> Result<Exit> {
             any_text = true;
         } else if event.result.is_some() {
             result = event.result;
+        }
+        if event.type_name == "route.selected" {
+            asked = event.target;
         }
     }
     if let Some(result) = result.filter(|_| !any_text) {
@@ -200,12 +204,41 @@ async fn print(source: &mut Source, render: Render) -> Result<Exit> {
     })
 }
 
-fn not_submitted(error: ClientError, has_key: bool) -> Failure {
+/// Which input of this command the schema refuses, whatever the others are; the node's own words name nothing. `None`:
+/// each is right, or they are only too long together.
+fn at_fault(args: &Run) -> Option<&'static str> {
+    let takes = |ability: &str, extensions: Option<&RawValue>| {
+        let input = [Part { r#type: "text", text: "" }];
+        let json = serde_json::to_vec(&Request { ability, input, extensions });
+        json.is_ok_and(|json| ExecutionRequest::parse(&json).is_ok())
+    };
+    let extensions = args.extensions.as_deref().and_then(|json| serde_json::from_str(json).ok());
+    let key = args.idempotency_key.as_deref().map_or(1, |key| key.encode_utf16().count());
+    if !takes(&args.ability, None) {
+        Some("--ability takes a name of 1 to 256 characters")
+    } else if !takes("a", extensions) {
+        Some("--extensions takes an object of at most 64 members, none of them twice at any depth, and 1 MiB in all")
+    } else if !(1..=256).contains(&key) {
+        Some("--idempotency-key takes 1 to 256 characters")
+    } else {
+        None
+    }
+}
+
+fn invalid(message: &str, args: &Run) -> Failure {
+    let failure = match at_fault(args) {
+        Some(words) => Failure::usage("invalid_request", format!("{message}: {words}")).next("correct that flag"),
+        None => Failure::usage("invalid_request", message)
+            .next("correct the request, which has at most 1 MiB in all; a key belongs to one request"),
+    };
+    failure.safe("nothing was started")
+}
+
+fn not_submitted(error: ClientError, args: &Run) -> Failure {
     let what = error.to_string();
+    let has_key = args.idempotency_key.is_some();
     let failure = match &error {
-        ClientError::Api(api) if api.code == "invalid_request" => Failure::usage("invalid_request", what)
-            .safe("nothing was started")
-            .next("correct the request; a key belongs to one request"),
+        ClientError::Api(api) if api.code == "invalid_request" => invalid(&what, args),
         ClientError::Api(api) if [401, 403].contains(&api.status) => Failure::usage("not_allowed", what)
             .safe("nothing was started")
             .next("name a file with a token of the node that may write: --token-file FILE"),
@@ -231,10 +264,9 @@ fn not_submitted(error: ClientError, has_key: bool) -> Failure {
     failure.because(error)
 }
 
-fn refused(error: &PublicError) -> Failure {
+fn refused(error: &PublicError, args: &Run) -> Failure {
     let failure = match error.code {
-        PortableCode::InvalidRequest => Failure::usage("invalid_request", error.message)
-            .next("correct the request; a key belongs to one request"),
+        PortableCode::InvalidRequest => invalid(error.message, args),
         PortableCode::QueueFull
         | PortableCode::RateLimited
         | PortableCode::ProviderUnavailable

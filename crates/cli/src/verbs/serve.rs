@@ -2,6 +2,7 @@
 //! output says that it is ready.
 
 use std::future::Future;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,6 +42,12 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
         Some(dir) => dir.clone(),
         None => places::data_dir()?,
     };
+    if let Listen::Tcp(address) = &args.listen
+        && !args.read_only
+        && !places::holds_store(&dir)
+    {
+        can_listen(*address)?;
+    }
     let source = match args.read_only {
         true => Source::Reading(opening::for_reading(&dir, args.place, &args.key, render)?),
         false => Source::Writing(opening::for_writing(&dir, args.place, args.expect, &args.key, render)?),
@@ -228,6 +235,16 @@ fn socket_failed(path: &Path, error: &DiskError) -> Failure {
         .safe("the journal was closed in order")
         .next("stop what uses the path, or pick another one: --listen unix:PATH")
         .because(error.clone())
+}
+
+/// A new journal and its key are not made for a node that cannot serve. What is there already is judged first, and only
+/// then bound to (the listener is let go at once: nobody must be able to connect before).
+fn can_listen(address: SocketAddr) -> Result<()> {
+    TcpListener::bind(address).map(drop).map_err(|error| {
+        Failure::new(Exit::Failed, "listen_failed", format!("{address} cannot be listened on"))
+            .next("stop what uses the address, or pick another one: --listen 127.0.0.1:0")
+            .because(error)
+    })
 }
 
 fn listen_failed(error: BindError) -> Failure {

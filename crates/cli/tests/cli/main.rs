@@ -5,12 +5,14 @@
 #![expect(clippy::unwrap_used, reason = "what a test prepares must work, in its helpers too")]
 
 mod access;
+mod advice;
 mod anchors;
 mod backup;
 mod bench;
 mod codes;
 mod demo;
 mod doctor;
+mod facts;
 mod golden;
 mod init;
 mod keys;

@@ -20,7 +20,7 @@ fn the_first_line_names_the_port_and_the_node_answers() {
 }
 
 #[test]
-fn a_stop_lets_subscribers_see_the_terminal_event() {
+fn facts_54_a_stop_lets_subscribers_see_the_terminal_event() {
     let bench = Bench::new();
     let node = bench.node(&[]);
     let body = r#"{"ability":"text-generation","input":[{"type":"text","text":"x"}],"extensions":{"mock":{"stall_after":1}}}"#;
@@ -95,13 +95,13 @@ fn a_refused_start_never_binds_the_port() {
 }
 
 #[test]
-fn a_configuration_is_refused_by_file_line_and_key_but_never_by_value() {
+fn facts_56_a_configuration_is_refused_by_file_line_and_key_but_never_by_value() {
     let bench = Bench::new();
     let refused = |text: &str, place: &str| {
         bench.write("sealog.toml", text.as_bytes(), 0o644);
         let serve = ["serve", "--data-dir", "data", "--listen", "127.0.0.1:0", "--config", "sealog.toml"];
         for json in [&[][..], &["--json"]] {
-            let ran = bench.run(&[&serve[..], json].concat()).expect(2);
+            let ran = bench.run(&[&serve[..], json].concat()).expect(1);
             assert!(ran.stderr.contains("unsupported or unsafe field"), "{}", ran.stderr);
             assert!(ran.stderr.contains(place), "{}", ran.stderr);
             assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);

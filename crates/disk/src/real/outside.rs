@@ -9,7 +9,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdir, open, rename, renameat_with,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, fsync, mkdir, open, openat,
+    rename, renameat_with, unlinkat,
 };
 use rustix::io::{Errno, read};
 use rustix::process::geteuid;
@@ -119,7 +120,7 @@ pub fn replace_secret_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let path = std::path::absolute(path).map_err(fail)?;
     let parent = path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
     make_directories(parent)?;
-    let mut file = tempfile::Builder::new().prefix(".sealog-").tempfile_in(parent).map_err(fail)?;
+    let mut file = unnamed_in(parent)?;
     file.write_all(bytes).map_err(fail)?;
     fsync(file.as_file()).map_err(|errno| failed(Operation::Sync, errno, None))?;
     rename(file.path(), &path).map_err(|errno| failed(Operation::Rename, errno, None))?;
@@ -128,7 +129,28 @@ pub fn replace_secret_file(path: &Path, bytes: &[u8]) -> Result<()> {
     sync_directory(parent)
 }
 
-/// A file that is being written and has no name yet. Dropped, it leaves nothing.
+/// Between these stands what tempfile draws.
+const UNNAMED_PREFIX: &str = ".sealog-";
+const UNNAMED_SUFFIX: &str = ".tmp";
+
+/// A locked file that has no name of its own yet.
+fn unnamed_in(parent: &Path) -> Result<tempfile::NamedTempFile> {
+    let mut unnamed = tempfile::Builder::new();
+    unnamed.prefix(UNNAMED_PREFIX).suffix(UNNAMED_SUFFIX);
+    loop {
+        let made = unnamed.tempfile_in(parent);
+        let temporary = made.map_err(|error| failed_io(Operation::Create, &error, None))?;
+        // Where a file system has no locks nothing is ever swept.
+        let _ = flock(temporary.as_file(), FlockOperation::NonBlockingLockExclusive);
+        // A sweep may have come between the two.
+        if fstat(temporary.as_file()).is_ok_and(|stat| stat.st_nlink > 0) {
+            return Ok(temporary);
+        }
+    }
+}
+
+/// A file that is being written and has no name yet. Dropped, it leaves nothing; of a process that is killed meanwhile
+/// [`sweep_unnamed`] removes it. It is locked as long as it has no name, which tells the two apart.
 #[derive(Debug)]
 pub struct NewFile {
     // 0600 and never an existing file, both by tempfile's own doing; removed again unless renamed.
@@ -150,8 +172,7 @@ impl NewFile {
         let parent =
             path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
         make_directories(parent)?;
-        let temporary = tempfile::Builder::new().prefix(".sealog-").tempfile_in(parent).map_err(fail)?;
-        Ok(NewFile { temporary, path })
+        Ok(NewFile { temporary: unnamed_in(parent)?, path })
     }
 
     /// Gives it its name, complete and durable: bytes and sync come first.
@@ -177,6 +198,28 @@ impl Write for NewFile {
     fn flush(&mut self) -> std::io::Result<()> {
         self.temporary.flush()
     }
+}
+
+/// Removes what killed processes left of new files in this directory: ours, regular, and locked by nobody. How many.
+/// What cannot be judged or removed stays.
+pub fn sweep_unnamed(folder: &Path) -> usize {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(directory) = open(folder, flags, Mode::empty()) else { return 0 };
+    let Ok(entries) = Dir::read_from(&directory) else { return 0 };
+    let unnamed = entries.flatten().filter(|entry| {
+        let name = entry.file_name().to_bytes();
+        name.starts_with(UNNAMED_PREFIX.as_bytes()) && name.ends_with(UNNAMED_SUFFIX.as_bytes())
+    });
+    let swept = unnamed.filter(|entry| {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let Ok(file) = openat(&directory, entry.file_name(), flags, Mode::empty()) else { return false };
+        let ours = fstat(&file).is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_uid == geteuid().as_raw()
+        });
+        ours && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && unlinkat(&directory, entry.file_name(), AtFlags::empty()).is_ok()
+    });
+    swept.count()
 }
 
 /// Opens a regular file that the operator names, for reading in pieces.

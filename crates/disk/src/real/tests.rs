@@ -317,3 +317,32 @@ fn a_full_file_system_says_full() {
     assert!(std::process::Command::new("umount").arg(&data).status().unwrap().success());
     checked.unwrap();
 }
+
+#[test]
+fn only_what_nobody_writes_any_more_is_swept() {
+    let _quiet = no_child_starts();
+    let scratch = scratch();
+    let at = |file: &str| scratch.path().join(file);
+    for left in [".sealog-aB3xYz.tmp", ".sealog-other", "plain.tmp"] {
+        std::fs::write(at(left), b"left").unwrap();
+    }
+    symlink(at("plain.tmp"), at(".sealog-linked.tmp")).unwrap();
+    let writing = NewFile::create(&at("new")).unwrap();
+    let listed = || {
+        let mut names: Vec<String> = std::fs::read_dir(scratch.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(listed().len(), 5);
+    assert_eq!(sweep_unnamed(scratch.path()), 1);
+    let kept = listed();
+    assert!(kept.len() == 4 && !kept.contains(&".sealog-aB3xYz.tmp".to_owned()), "{kept:?}");
+    // It gets its name as if nobody had looked.
+    writing.publish().unwrap();
+    assert_eq!(sweep_unnamed(scratch.path()), 0);
+    assert_eq!(listed(), [".sealog-linked.tmp", ".sealog-other", "new", "plain.tmp"]);
+    assert_eq!(sweep_unnamed(&at("absent")), 0);
+}

@@ -137,7 +137,7 @@ pub fn run(args: &Inspect, render: Render) -> Result<Exit> {
     if render.json {
         render.object(&answer)?;
     } else {
-        render.data(&text(&answer))?;
+        render.data(&text(&answer, args.segments))?;
     }
     for remark in report::remarks(&audit) {
         render.note(&remark);
@@ -249,7 +249,7 @@ fn execution_body(id: ExecutionId, execution: &Execution, survey: &Survey) -> Ex
     }
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &Answer, all_segments: bool) -> String {
     let mut text = format!("journal {}, created {}\n", answer.store_id, answer.created_at);
     text += &answer.keys.as_ref().map_or_else(|| answer.keyring.line(), KeysBody::text);
     if let Some(head) = &answer.head {
@@ -262,9 +262,7 @@ fn text(answer: &Answer) -> String {
          {forgotten} forgotten); last sequence {}",
         answer.last_sequence
     );
-    for segment in &answer.segments {
-        text += &segment.line();
-    }
+    text += &report::segment_lines(&answer.segments, all_segments);
     for frame in answer.frames.iter().flatten() {
         let FrameBody { segment, index, offset, kind, first_sequence, records, body_bytes, .. } = frame;
         let _ = writeln!(

@@ -1,0 +1,117 @@
+//! What the command line says when something small is wrong: which input, whose failure, what helps, what was left behind.
+
+use std::net::TcpListener;
+
+use crate::bench::Bench;
+
+fn run(bench: &Bench, more: &[&str]) -> crate::bench::Ran {
+    bench.run(&[&["run", "hi", "--data-dir", "data", "--key-file", "key"], more].concat())
+}
+
+#[test]
+fn run_names_the_input_that_is_at_fault() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    let url = node.url().to_owned();
+    let many: Vec<String> = (0..65).map(|n| format!("\"m{n}\":1")).collect();
+    let many = format!("{{{}}}", many.join(","));
+    let long = "k".repeat(257);
+    let cases: [(&[&str], &str); 4] = [
+        (&["--ability", ""], "--ability takes"),
+        (&["--extensions", &many], "--extensions takes"),
+        (&["--extensions", r#"{"mock":{"a":1,"a":2}}"#], "--extensions takes"),
+        (&["--idempotency-key", &long], "--idempotency-key takes"),
+    ];
+    for (flags, words) in cases {
+        let ran = bench.run(&[&["run", "hi", "--url", &url], flags].concat()).expect(2);
+        assert_eq!(ran.word(), "invalid_request");
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
+    node.stop();
+    // In process the same, and only what is at fault.
+    let ran = run(&bench, &["--ability", "", "--idempotency-key", "k"]).expect(2);
+    assert!(ran.stderr.contains("--ability takes") && !ran.stderr.contains("--idempotency-key takes"));
+    run(&bench, &["--idempotency-key", "k"]).expect(0);
+    let other = run(&bench, &["--idempotency-key", "k", "--ability", "other"]).expect(2);
+    assert!(!other.stderr.contains(" takes "), "each input is right by itself: {}", other.stderr);
+}
+
+#[test]
+fn a_failure_names_its_provider() {
+    let bench = Bench::new();
+    let mock = r#"{"mock":{"fail_after":1,"fail_code":"rate_limited"}}"#;
+    let failed = run(&bench, &["--extensions", mock]).expect(20);
+    assert!(failed.stderr.contains("(provider provider-mock, model model-alpha)"), "{}", failed.stderr);
+    let nobody = run(&bench, &["--ability", "nobody-has-it"]).expect(20);
+    assert!(!nobody.stderr.contains("(provider "), "nobody was asked: {}", nobody.stderr);
+}
+
+#[test]
+fn a_lost_keyring_leads_to_its_export() {
+    let bench = Bench::new();
+    bench.finished();
+    bench.run(&["journal", "rekey", "data", "export-keyring", "ring", "--key-file", "key"]).expect(0);
+    bench.remove("data/keyring.0");
+    bench.remove("data/keyring.1");
+    for verb in ["verify", "inspect"] {
+        let ran = bench.run(&["journal", verb, "data", "--key-file", "key"]).expect(13);
+        assert!(ran.stderr.contains("sealog journal rekey data import-keyring FILE"), "{}", ran.stderr);
+    }
+    bench.run(&["journal", "rekey", "data", "import-keyring", "ring", "--key-file", "key"]).expect(0);
+    bench.run(&["journal", "verify", "data", "--key-file", "key"]).expect(0);
+}
+
+#[test]
+fn a_taken_port_leaves_no_journal_behind() {
+    let bench = Bench::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let serve = ["serve", "--data-dir", "data", "--key-file", "key", "--listen", &address];
+    let ran = bench.run(&serve).expect(1);
+    assert_eq!(ran.word(), "listen_failed");
+    assert!(!bench.path("data").exists() && !bench.path("key").exists());
+    // A journal that is there is judged first: R17.
+    bench.init();
+    bench.write("other", &[7; 32], 0o600);
+    let wrong = bench.run(&["serve", "--data-dir", "data", "--key-file", "other", "--listen", &address]);
+    assert_eq!(wrong.expect(12).word(), "wrong_key");
+    assert_eq!(bench.run(&serve).expect(1).word(), "listen_failed");
+}
+
+#[test]
+fn what_a_killed_process_left_of_a_key_file_goes() {
+    let bench = Bench::new();
+    bench.init();
+    bench.make_dir("config", 0o700);
+    bench.make_dir("config/sealog", 0o700);
+    for left in [".sealog-aB3xYz.tmp", "config/sealog/.sealog-aB3xYz.tmp"] {
+        bench.write(left, &[1; 30], 0o600);
+    }
+    bench.write("config/sealog/.sealog-mine", b"no leftover", 0o600);
+    run(&bench, &[]).expect(0);
+    assert!(!bench.path(".sealog-aB3xYz.tmp").exists());
+    let left = bench.files("config/sealog");
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].0.ends_with(".sealog-mine"));
+}
+
+#[test]
+fn many_segments_are_summed_up() {
+    let bench = Bench::new();
+    // Each process writes a segment of its own.
+    for _ in 0..21 {
+        run(&bench, &[]).expect(0);
+    }
+    let inspect = |more: &[&str]| {
+        let arguments = [&["journal", "inspect", "data", "--key-file", "key"], more].concat();
+        bench.run(&arguments).expect(0)
+    };
+    let lines = |text: &str| text.lines().filter(|line| line.starts_with("segment ")).count();
+    let short = inspect(&[]).stdout;
+    assert!(short.contains("\nsegments: 21 files (0 compacted), epochs 1 to 21, "), "{short}");
+    assert_eq!(lines(&short), 3, "{short}");
+    let long = inspect(&["--segments"]).stdout;
+    assert_eq!(lines(&long), 21, "{long}");
+    assert!(!long.contains("\nsegments: "), "{long}");
+    assert_eq!(inspect(&["--json"]).json()["segments"].as_array().unwrap().len(), 21);
+}
