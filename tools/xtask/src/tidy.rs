@@ -4,6 +4,7 @@
 //! its test can hand it a sample which breaks it. Rules read; they never repair.
 
 mod clauses;
+mod facts;
 mod headings;
 mod lengths;
 mod links;
@@ -53,6 +54,7 @@ const RULES: &[Rule] = &[
     headings::check,
     links::check,
     clauses::check,
+    facts::check,
     verbs::check,
     places::check,
 ];

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn f14_35_usage_is_non_empty_finite_and_not_negative() {
+    fn facts_35_usage_is_non_empty_finite_and_not_negative() {
         for (unit, quantity) in [("t", -1.0), ("t", f64::NAN), ("t", f64::INFINITY), ("", 1.0)] {
             refused(usage_of(unit, quantity));
         }

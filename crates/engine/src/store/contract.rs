@@ -150,7 +150,7 @@ macro_rules! event_store_contract {
         $crate::event_store_contract!(@cases $make;
             create_replays_and_conflicts
             concurrent_creates_agree_on_one_execution
-            f14_01_order_is_enforced_and_nothing_follows_a_terminal
+            facts_01_order_is_enforced_and_nothing_follows_a_terminal
             unknown_executions_are_absent
             unstorable_events_are_refused
             origins_are_kept_with_their_execution
@@ -161,10 +161,10 @@ macro_rules! event_store_contract {
             watched_text_is_the_events_json
             lists_page_in_creation_order
             closing_wakes_readers_and_refuses_calls
-            f14_04_a_reader_pins_a_terminal_record
-            f14_05_retention_takes_record_and_identity
+            facts_04_a_reader_pins_a_terminal_record
+            facts_05_retention_takes_record_and_identity
             an_expired_execution_is_served_to_its_reader_only
-            f14_06_one_executions_bytes_are_limited
+            facts_06_one_executions_bytes_are_limited
             pa_32_no_snapshot_outgrows_what_clients_read
             one_executions_events_are_limited
             all_bytes_are_limited_and_the_oldest_terminal_goes
@@ -172,7 +172,7 @@ macro_rules! event_store_contract {
             what_expired_is_gone_whatever_the_clock_says_later
             a_key_is_free_while_its_expired_execution_is_still_read
             a_sweep_takes_only_what_expired
-            f14_20_a_terminal_event_has_its_own_limit_only
+            facts_20_a_terminal_event_has_its_own_limit_only
         );
     };
     (@cases $make:expr; $($case:ident)+) => {$(

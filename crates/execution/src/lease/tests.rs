@@ -27,7 +27,7 @@ fn a_lease_is_released_exactly_once() {
 
 /// RM-14.
 #[tokio::test]
-async fn f14_41_one_runs_one_waits_and_gets_in_on_release() {
+async fn facts_41_one_runs_one_waits_and_gets_in_on_release() {
     let gate = Gate::new(1, 1);
     let first = gate.acquire().await.unwrap();
     let mut second = pin!(gate.acquire());
@@ -43,7 +43,7 @@ async fn f14_41_one_runs_one_waits_and_gets_in_on_release() {
 
 /// RM-14.
 #[tokio::test]
-async fn f14_41_without_a_queue_the_second_is_refused() {
+async fn facts_41_without_a_queue_the_second_is_refused() {
     let gate = Gate::new(1, 0);
     let first = gate.try_acquire().unwrap();
     assert_eq!(gate.acquire().await.err(), Some(GateFull));
@@ -54,7 +54,7 @@ async fn f14_41_without_a_queue_the_second_is_refused() {
 
 /// RM-14.
 #[tokio::test]
-async fn f14_41_a_cancelled_waiter_leaves_the_queue() {
+async fn facts_41_a_cancelled_waiter_leaves_the_queue() {
     let gate = Gate::new(1, 2);
     let first = gate.acquire().await.unwrap();
     let mut third = pin!(gate.acquire());

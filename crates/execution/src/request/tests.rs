@@ -182,7 +182,7 @@ fn bytes_that_are_not_strict_json() {
 }
 
 #[test]
-fn f14_44_a_body_over_one_mebibyte_is_refused() {
+fn facts_44_a_body_over_one_mebibyte_is_refused() {
     let body =
         |text_bytes: usize| input(&format!(r#"{{"type":"text","text":"{}"}}"#, "x".repeat(text_bytes)));
     let overhead = body(0).len();

@@ -114,7 +114,7 @@ async fn the_first_bytes_of_an_http2_preface_do_not_buy_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f14_48_a_paused_reader_is_given_few_events_and_its_watch_ends_with_it() {
+async fn facts_48_a_paused_reader_is_given_few_events_and_its_watch_ends_with_it() {
     let (watch, observed) = scripted((1..=200).map(|sequence| Step::Event(sequence, 128 * 1024)));
     let (mut client, serving, _) = pipe(router(Some(watch)));
     client.send(GET_STREAM).await;

@@ -24,7 +24,7 @@ fn frames(text: &str) -> Vec<(u64, String, serde_json::Value)> {
 
 /// PA-20, PA-24, PA-25.
 #[tokio::test]
-async fn f14_43_the_mock_run_over_sse() {
+async fn facts_43_the_mock_run_over_sse() {
     let listening = Node::new(Setup::default()).listen().await;
     let mut client = listening.connect().await;
     let (head, body) = client.ask(post_json(PLAIN)).await;
@@ -68,7 +68,7 @@ async fn f14_43_the_mock_run_over_sse() {
 
 /// PA-15.
 #[tokio::test]
-async fn f14_43_the_same_stream_as_the_answer_to_a_submission() {
+async fn facts_43_the_same_stream_as_the_answer_to_a_submission() {
     let listening = Node::new(Setup::default()).listen().await;
     let mut client = listening.connect().await;
     let headers = "content-type: application/json\r\naccept: application/json, Text/Event-Stream\r\nidempotency-key: k\r\n";
@@ -88,7 +88,7 @@ async fn f14_43_the_same_stream_as_the_answer_to_a_submission() {
 
 /// PA-7, PA-18.
 #[tokio::test]
-async fn f14_44_requests_that_are_at_fault() {
+async fn facts_44_requests_that_are_at_fault() {
     let listening = Node::new(Setup::default()).listen().await;
     let mut client = listening.connect().await;
     let plain_text = request("POST", "/v1/executions", "content-type: text/plain\r\n", PLAIN);
@@ -109,7 +109,7 @@ async fn f14_44_requests_that_are_at_fault() {
 
 /// PA-6, PA-22.
 #[tokio::test]
-async fn f14_46_a_failing_store_is_reported_without_its_cause() {
+async fn facts_46_a_failing_store_is_reported_without_its_cause() {
     let node = Node::new(Setup::default());
     let id = node.submit(PLAIN).await;
     node.finished(id).await;
@@ -140,7 +140,7 @@ async fn f14_46_a_failing_store_is_reported_without_its_cause() {
 
 /// PA-27.
 #[tokio::test]
-async fn f14_47_a_store_that_fails_under_a_stream_breaks_it_and_nothing_else() {
+async fn facts_47_a_store_that_fails_under_a_stream_breaks_it_and_nothing_else() {
     let listening = Node::new(Setup::default()).listen().await;
     let id = listening.node.submit(PLAIN).await;
     listening.node.store.watch_events_max.store(2, Ordering::SeqCst);
@@ -154,7 +154,7 @@ async fn f14_47_a_store_that_fails_under_a_stream_breaks_it_and_nothing_else() {
 
 /// PA-21, PA-29.
 #[tokio::test]
-async fn f14_48_a_disconnect_ends_the_watch_and_not_the_execution() {
+async fn facts_48_a_disconnect_ends_the_watch_and_not_the_execution() {
     let mut listening = Node::new(Setup::default()).listen().await;
     let id = listening.node.submit(STALLING).await;
     let mut client = listening.connect().await;
@@ -180,7 +180,7 @@ async fn f14_48_a_disconnect_ends_the_watch_and_not_the_execution() {
 
 /// PA-2, PA-3.
 #[tokio::test]
-async fn f14_51_every_answer_has_the_two_headers() {
+async fn facts_51_every_answer_has_the_two_headers() {
     let listening = Node::new(Setup::default()).listen().await;
     let mut client = listening.connect().await;
     let unknown = "/v1/executions/11111111-2222-4333-8444-555555555555";

@@ -95,7 +95,7 @@ async fn a_refusal_is_its_status_and_its_body_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_refused_and_its_target_never_contacted() {
+async fn facts_64_a_redirect_is_refused_and_its_target_never_contacted() {
     for status in [301, 302, 303, 307, 308] {
         let elsewhere = server(Script::new().event_stream()).await;
         let location = format!("location: {}", elsewhere.url("/v1/do"));

@@ -46,7 +46,7 @@ async fn a_plain_run_is_seven_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f14_21_requirements_select_the_provider_that_has_tools() {
+async fn facts_21_requirements_select_the_provider_that_has_tools() {
     let plain = Scripted::new("plain", vec![completed()]);
     let mut tools = Scripted::new("tools", vec![completed()]);
     tools.manifest = Box::new(|| Ok(manifest("tools", |model| model.tools = true)));
@@ -60,7 +60,7 @@ async fn f14_21_requirements_select_the_provider_that_has_tools() {
 
 /// RM-11.
 #[tokio::test(start_paused = true)]
-async fn f14_23_output_makes_a_failure_final() {
+async fn facts_23_output_makes_a_failure_final() {
     let start = ProviderEvent::ToolCallStarted { call_id: "c".to_owned(), name: "n".to_owned() };
     let result = ProviderEvent::Result { result: "1".to_owned(), artifacts: None };
     let cases = [
@@ -90,7 +90,7 @@ async fn a_failure_without_output_may_stay_retryable() {
 
 /// RM-9.
 #[tokio::test(start_paused = true)]
-async fn f14_25_without_fallback_there_is_one_attempt() {
+async fn facts_25_without_fallback_there_is_one_attempt() {
     let second = Scripted::new("second", vec![completed()]);
     let calls = Arc::clone(&second.calls);
     let bench = Setup::new(vec![Scripted::new("first", vec![Step::Fail(busy())]), second]).start();
@@ -101,14 +101,14 @@ async fn f14_25_without_fallback_there_is_one_attempt() {
 
 /// RM-7, PA-16.
 #[tokio::test(start_paused = true)]
-async fn f14_26_unsatisfiable_requirements_give_two_events() {
+async fn facts_26_unsatisfiable_requirements_give_two_events() {
     let story = bench(vec![completed()]).run(&body(r#""requirements":{"async":true}"#)).await;
     assert_eq!(story.types, ["execution.accepted", "execution.failed"]);
     assert_eq!(story.code(), Some(PortableCode::CapabilityUnavailable));
 }
 
 #[tokio::test(start_paused = true)]
-async fn f14_27_image_input_never_reaches_a_text_model() {
+async fn facts_27_image_input_never_reaches_a_text_model() {
     for requirements in ["", r#","requirements":{"input_modalities":["text"]}"#] {
         let provider = Scripted::new("p", vec![completed()]);
         let calls = Arc::clone(&provider.calls);
@@ -123,7 +123,7 @@ async fn f14_27_image_input_never_reaches_a_text_model() {
 
 /// RM-17.
 #[tokio::test(start_paused = true)]
-async fn f14_28_cancel_after_accepted() {
+async fn facts_28_cancel_after_accepted() {
     let bench = bench(vec![Step::Sleep(1000), completed()]);
     let id = bench.submit(BODY).await.execution_id;
     assert_eq!(bench.engine.cancel(id).await, Ok(true));
@@ -135,7 +135,7 @@ async fn f14_28_cancel_after_accepted() {
 
 /// RM-16.
 #[tokio::test(start_paused = true)]
-async fn f14_29_a_deadline_after_output() {
+async fn facts_29_a_deadline_after_output() {
     let began = Instant::now();
     let story = bench(vec![text("x"), Step::Sleep(60_000)]).run(&body(r#""deadline_ms":20"#)).await;
     check(&story, &["output.delta"], Status::Failed, Some((PortableCode::DeadlineExceeded, false)));
@@ -143,7 +143,7 @@ async fn f14_29_a_deadline_after_output() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f14_32_the_callers_buffer_is_its_own_again() {
+async fn facts_32_the_callers_buffer_is_its_own_again() {
     let provider = Scripted::new("p", vec![completed()]);
     let calls = Arc::clone(&provider.calls);
     let bench = Setup::new(vec![provider]).start();
@@ -156,7 +156,7 @@ async fn f14_32_the_callers_buffer_is_its_own_again() {
 
 /// RM-31.
 #[tokio::test(start_paused = true)]
-async fn f14_33_errors_and_events_hold_no_caller_content() {
+async fn facts_33_errors_and_events_hold_no_caller_content() {
     let bench = bench(vec![completed()]);
     let canary =
         r#"{"ability":"canary-a","input":[{"type":"text","text":"canary-t"}],"metadata":{"canary-m":1}}"#;
@@ -170,7 +170,7 @@ async fn f14_33_errors_and_events_hold_no_caller_content() {
 
 /// RM-13.
 #[tokio::test(start_paused = true)]
-async fn f14_35_bad_usage_is_a_protocol_error() {
+async fn facts_35_bad_usage_is_a_protocol_error() {
     for quantity in [-1.0, f64::NAN, f64::NEG_INFINITY] {
         let fact =
             ReportedUsage { unit: "t".to_owned(), quantity, source: UsageSource::Provider, complete: None };
@@ -350,7 +350,7 @@ async fn capabilities_are_checked_again_before_the_call() {
 
 /// RM-29.
 #[tokio::test(start_paused = true)]
-async fn f14_06_a_full_execution_fails_and_its_producer_is_aborted() {
+async fn facts_06_a_full_execution_fails_and_its_producer_is_aborted() {
     let mut setup = Setup::new(vec![Scripted::new("p", vec![text(&"x".repeat(1000)), completed()])]);
     setup.limits = StoreLimits { max_execution_bytes: 700, ..StoreLimits::default() };
     let bench = setup.start();
@@ -378,7 +378,7 @@ async fn a_refused_append_ends_the_execution_with_the_stores_error() {
 
 /// RM-29.
 #[tokio::test(start_paused = true)]
-async fn f14_20_an_oversized_terminal_is_replaced_by_a_short_one() {
+async fn facts_20_an_oversized_terminal_is_replaced_by_a_short_one() {
     let mut failure = busy();
     failure.provider_code = Some("\"".repeat(1000));
     let story = bench(vec![Step::Fail(failure)]).run(BODY).await;

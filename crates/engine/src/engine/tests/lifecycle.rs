@@ -33,7 +33,7 @@ async fn runtime_facts() {
 
 /// RM-19.
 #[tokio::test(start_paused = true)]
-async fn f14_52_shutdown_cancels_what_runs_and_what_waits_and_refuses_the_rest() {
+async fn facts_52_shutdown_cancels_what_runs_and_what_waits_and_refuses_the_rest() {
     let mut setup = Setup::new(vec![Scripted::new("p", vec![text("x"), Step::Sleep(60_000)])]);
     setup.options = EngineOptions { provider_concurrency: 1, ..EngineOptions::default() };
     let bench = setup.start();

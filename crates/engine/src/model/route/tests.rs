@@ -73,7 +73,7 @@ fn abilities_match_exactly() {
 
 /// RM-5.
 #[test]
-fn f14_27_input_parts_count_whether_or_not_they_are_required() {
+fn facts_27_input_parts_count_whether_or_not_they_are_required() {
     let manifests = [
         provider("text", vec![model("1", |_| {})]),
         provider("image", vec![model("1", |model| model.input_modalities.push(Modality::Image))]),

@@ -6,7 +6,7 @@ fn limits(max_executions: usize) -> StoreLimits {
     StoreLimits { max_executions, retention_ms: 1000, ..StoreLimits::default() }
 }
 
-pub async fn f14_04_a_reader_pins_a_terminal_record(make: &impl Fn(StoreLimits) -> Subject) {
+pub async fn facts_04_a_reader_pins_a_terminal_record(make: &impl Fn(StoreLimits) -> Subject) {
     let subject = make(limits(1));
     subject.finished(1).await;
     let watch = subject.watch(1, 0).await;
@@ -23,7 +23,7 @@ pub async fn f14_04_a_reader_pins_a_terminal_record(make: &impl Fn(StoreLimits) 
     assert!(subject.exists(2).await);
 }
 
-pub async fn f14_05_retention_takes_record_and_identity(make: &impl Fn(StoreLimits) -> Subject) {
+pub async fn facts_05_retention_takes_record_and_identity(make: &impl Fn(StoreLimits) -> Subject) {
     let subject = make(StoreLimits { retention_ms: 10, ..StoreLimits::default() });
     subject.create_as(1, Some(identity(1, 1))).await;
     subject.advance_ms(1000);
@@ -50,7 +50,7 @@ pub async fn an_expired_execution_is_served_to_its_reader_only(make: &impl Fn(St
     assert_eq!(rest(&mut watch).await, [1, 2]);
 }
 
-pub async fn f14_06_one_executions_bytes_are_limited(make: &impl Fn(StoreLimits) -> Subject) {
+pub async fn facts_06_one_executions_bytes_are_limited(make: &impl Fn(StoreLimits) -> Subject) {
     let subject = make(StoreLimits { max_execution_bytes: 700, ..StoreLimits::default() });
     subject.create(1).await;
     assert_eq!(subject.append(1, 2, selected()).await, Ok(()));
@@ -182,7 +182,7 @@ pub async fn a_sweep_takes_only_what_expired(make: &impl Fn(StoreLimits) -> Subj
     assert_eq!(subject.store.sweep().await, Err(StoreError::Closed));
 }
 
-pub async fn f14_20_a_terminal_event_has_its_own_limit_only(make: &impl Fn(StoreLimits) -> Subject) {
+pub async fn facts_20_a_terminal_event_has_its_own_limit_only(make: &impl Fn(StoreLimits) -> Subject) {
     let tight = StoreLimits {
         max_executions: 1,
         max_bytes: 420,

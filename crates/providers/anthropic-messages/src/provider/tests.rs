@@ -57,8 +57,9 @@ fn provider(server: &ScriptedServer, key: &tempfile::NamedTempFile, timeouts: Ti
     AnthropicMessages::with_timeouts(toml::from_str(&text).unwrap(), timeouts).unwrap()
 }
 
+/// Redirects to another origin are among the cases, each with nothing sent there.
 #[tokio::test]
-async fn every_odd_case_ends_as_it_must() {
+async fn facts_64_every_odd_case_ends_as_it_must() {
     let key = key_file(b"sk-canary");
     let make = |server: &ScriptedServer, timeouts| -> Arc<dyn ModelProvider> {
         Arc::new(provider(server, &key, timeouts))

@@ -94,7 +94,7 @@ const USAGE: &str = "usage input_token=7 output_token=9";
 
 /// Statement 59.
 #[test]
-fn a_tool_at_block_0_and_text_at_block_1_are_both_mapped() {
+fn facts_59_a_tool_at_block_0_and_text_at_block_1_are_both_mapped() {
     check(
         &[
             begin(),

@@ -85,7 +85,7 @@ const SUBMIT: &str = "POST /fal-ai/some/model";
 
 /// Statement 60.
 #[tokio::test]
-async fn a_task_is_submitted_watched_and_fetched() {
+async fn facts_60_a_task_is_submitted_watched_and_fetched() {
     let server = queue(vec![
         submitted(),
         status("IN_QUEUE"),
@@ -126,7 +126,7 @@ async fn the_conformance_suite_passes() {
 
 /// Statement 62.
 #[tokio::test]
-async fn an_abort_cancels_the_task_once() {
+async fn facts_62_an_abort_cancels_the_task_once() {
     let server =
         queue(vec![submitted(), status("IN_QUEUE"), Script::new().stall(), json_answer(202, json!({}))])
             .await;
@@ -145,7 +145,7 @@ async fn an_abort_cancels_the_task_once() {
 }
 
 #[tokio::test]
-async fn a_cancel_that_stalls_is_bounded_and_the_failure_stays() {
+async fn facts_62_a_cancel_that_stalls_is_bounded_and_the_failure_stays() {
     let server = queue(vec![submitted(), json_answer(503, json!({})), Script::new().stall()]).await;
     let outcome = run(&provider(&server)).await;
     failed(&outcome, PortableCode::ProviderUnavailable, false, Some("503"));
@@ -164,7 +164,7 @@ async fn a_dropped_stream_cancels_the_task() {
 }
 
 #[tokio::test]
-async fn what_was_completed_is_not_cancelled() {
+async fn facts_62_what_was_completed_is_not_cancelled() {
     let server = queue(vec![submitted(), status("COMPLETED"), json_answer(503, json!({}))]).await;
     failed(&run(&provider(&server)).await, PortableCode::ProviderUnavailable, false, Some("503"));
     let error = json!({"status": "COMPLETED", "error": "canary", "error_type": "timeout"});
@@ -226,7 +226,7 @@ async fn an_unsafe_address_beside_a_safe_cancel_gives_the_task_up() {
 
 /// Statement 64.
 #[tokio::test]
-async fn redirects_are_never_followed() {
+async fn facts_64_redirects_are_never_followed() {
     let elsewhere = queue(vec![image()]).await;
     let location = format!("location: {}", elsewhere.url("/r"));
     let redirect = || Script::new().head(307, &[&location, "content-length: 0"]);

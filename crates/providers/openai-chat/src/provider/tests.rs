@@ -178,7 +178,7 @@ async fn statuses_become_portable_failures_without_the_upstreams_text() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_another_origin_sends_it_nothing() {
+async fn facts_64_a_redirect_to_another_origin_sends_it_nothing() {
     let elsewhere = server(answer()).await;
     let location = format!("location: {}", elsewhere.url("/v1/chat/completions"));
     let server = server(Script::new().head(307, &[&location, "content-length: 0"])).await;

@@ -50,8 +50,9 @@ fn provider(server: &ScriptedServer, key: &tempfile::NamedTempFile, timeouts: Ti
     OpenAiResponses::with_timeouts(toml::from_str(&text).unwrap(), timeouts).unwrap()
 }
 
+/// Redirects to another origin are among the cases, each with nothing sent there.
 #[tokio::test]
-async fn every_odd_case_ends_as_it_must() {
+async fn facts_64_every_odd_case_ends_as_it_must() {
     let key = key_file(b"sk-canary");
     let make = |server: &ScriptedServer, timeouts| -> Arc<dyn ModelProvider> {
         Arc::new(provider(server, &key, timeouts))
@@ -73,7 +74,7 @@ async fn the_conformance_suite_passes() {
 }
 
 #[tokio::test]
-async fn a_request_arrives_as_the_protocol_wants_it() {
+async fn facts_58_a_request_arrives_as_the_protocol_wants_it() {
     let server = ScriptedServer::start(vec![answer().head().send(answer().whole())]).await.unwrap();
     let key = key_file(b"sk-canary\n");
     let provider = provider(&server, &key, Timeouts::default());

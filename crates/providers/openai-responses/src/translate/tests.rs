@@ -67,7 +67,7 @@ fn completed(usage: Value) -> ServerEvent {
 
 /// Statement 58.
 #[test]
-fn a_function_call_arguments_text_and_usage() {
+fn facts_58_a_function_call_arguments_text_and_usage() {
     check(
         &[
             event(json!({"type": "response.created", "response": {"usage": null, "error": null}})),

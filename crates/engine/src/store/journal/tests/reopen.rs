@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use sealog_disk::Operation;
+use sealog_disk::{Folder, Name, Operation};
 use sealog_disk::sim::{Fault, FaultKind};
 use sealog_disk::testing::SeededEntropy;
 use sealog_events::{Outcome, PortableCode, Snapshot, Status};
@@ -31,7 +31,7 @@ async fn snapshot(store: &JournalStore, number: u8) -> Snapshot {
 }
 
 #[tokio::test]
-async fn f14_08_a_clean_close_leaves_everything() {
+async fn facts_08_a_clean_close_leaves_everything() {
     let host = Host::new();
     let (store, opened) = host.open(LIMITS);
     assert!(opened.interrupted.is_empty());
@@ -55,7 +55,7 @@ async fn f14_08_a_clean_close_leaves_everything() {
 }
 
 #[tokio::test]
-async fn f14_09_the_disk_holds_no_text_and_no_key() {
+async fn facts_09_the_disk_holds_no_text_and_no_key() {
     let host = Host::new();
     let (store, _) = host.open(LIMITS);
     create(&store, host.now(), 1).await.unwrap();
@@ -70,7 +70,7 @@ async fn f14_09_the_disk_holds_no_text_and_no_key() {
 
 /// RM-28.
 #[tokio::test]
-async fn f14_10_an_interrupted_execution_ends_as_failed_and_keeps_its_key() {
+async fn facts_10_an_interrupted_execution_ends_as_failed_and_keeps_its_key() {
     let host = Host::new();
     {
         let (store, _) = host.open(LIMITS);
@@ -108,7 +108,41 @@ async fn f14_10_an_interrupted_execution_ends_as_failed_and_keeps_its_key() {
 }
 
 #[tokio::test]
-async fn f14_12_there_is_one_writer() {
+async fn facts_13_a_wrong_key_opens_nothing_and_changes_nothing() {
+    let host = Host::new();
+    let (store, _) = host.open(LIMITS);
+    create(&store, host.now(), 1).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let before = host.disk.files();
+    let mut config = host.config();
+    config.secrets = vec![sealog_seal::Secret::raw([8; 32])];
+    let refused = JournalStore::open(&config, LIMITS).unwrap_err();
+    assert!(matches!(refused, OpenError::Journal(JournalError::WrongKey)), "{refused:?}");
+    assert!(host.disk.files() == before);
+}
+
+#[tokio::test]
+async fn facts_15_garbage_behind_what_was_written_is_cut() {
+    let host = Host::new();
+    let (store, _) = host.open(LIMITS);
+    create(&store, host.now(), 1).await.unwrap();
+    append(&store, host.now(), 1, 2, vec![selected(), delta("kept"), completed()]).await.unwrap();
+    let before = snapshot(&store, 1).await;
+    drop(store);
+    let segment = Name::new(Folder::Segments, "000000000001.seg").unwrap();
+    let bytes = host.disk.bytes(&segment).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1;
+    host.disk.overwrite(&segment, end.next_multiple_of(512) + 512, b"no newline and no frame");
+    let (store, opened) = host.open(LIMITS);
+    assert!(opened.interrupted.is_empty());
+    assert_eq!(snapshot(&store, 1).await, before);
+    let cut = host.disk.bytes(&segment).unwrap();
+    assert!(cut.len() as u64 <= end.next_multiple_of(32) && bytes.starts_with(&cut), "exactly the tail went");
+}
+
+#[tokio::test]
+async fn facts_12_there_is_one_writer() {
     let host = Host::new();
     let (store, _) = host.open(LIMITS);
     let second = host.try_open(LIMITS).unwrap_err();
@@ -119,7 +153,7 @@ async fn f14_12_there_is_one_writer() {
 }
 
 #[tokio::test]
-async fn f14_18_a_failed_sync_ends_the_store_for_writers_and_waiters() {
+async fn facts_18_a_failed_sync_ends_the_store_for_writers_and_waiters() {
     let host = Host::new();
     let (store, _) = host.open(LIMITS);
     create(&store, host.now(), 1).await.unwrap();
@@ -141,6 +175,23 @@ async fn f14_18_a_failed_sync_ends_the_store_for_writers_and_waiters() {
     // What is durable can still be read.
     assert_eq!(snapshot(&store, 2).await.status, Status::Succeeded);
     assert_eq!(events(&store, id(2), 0).await.len(), 3);
+}
+
+#[tokio::test]
+async fn facts_18_a_removed_file_ends_the_store_for_writers_and_waiters() {
+    let host = Host::new();
+    let (store, _) = host.open(LIMITS);
+    create(&store, host.now(), 1).await.unwrap();
+    let mut watch = store.watch(id(1), 1).await.unwrap().unwrap();
+    assert!(watch.next().now_or_never().is_none());
+    let waiting = tokio::spawn(async move { watch.next().await });
+    tokio::task::yield_now().await;
+    host.disk.delete(&Name::new(Folder::Segments, "000000000001.seg").unwrap());
+    let refused = append(&store, host.now(), 1, 2, vec![selected()]).await.unwrap_err();
+    assert_eq!(refused.to_failure().code, PortableCode::InternalError);
+    let told = waiting.await.unwrap().unwrap().unwrap_err();
+    assert_eq!(told.to_failure().code, PortableCode::InternalError);
+    assert!(!store.available());
 }
 
 #[tokio::test]
