@@ -9,7 +9,7 @@ use sealog_http::AllowedNames;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Refused, UNSUPPORTED};
+use super::{Refused, near};
 
 /// Who may reach the node, as far as the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) fn access(
             "token_file" => {
                 access.token_file = Some(path(value).ok_or_else(|| refused("an absolute path"))?);
             }
-            _ => return Err(refused(UNSUPPORTED)),
+            _ => return Err(refused(&near::unsupported(name, ["hosts", "origins", "token_file"]))),
         }
     }
     Ok(access)
