@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sealog_disk::real::{RealClock, RealDisk, RealEntropy};
-use sealog_disk::{Disk, DiskError, Entropy, Folder, Name, io};
+use sealog_disk::{Disk, DiskError, Entropy, ErrorKind, Folder, Name, io};
 use sealog_engine::store::journal::EngineCodec;
 use sealog_journal::{BackupDisk, Config, Contents, Create, JournalError, look, salvage_view};
 use sealog_seal::{
@@ -353,13 +353,23 @@ pub fn no_randomness() -> Failure {
         .next("run the same command again")
 }
 
+/// On a full disk another place for the key is no help, since the journal goes to the same disk as often as not: one round
+/// of making room does for both.
 fn key_file_failed(path: &Path, error: &DiskError) -> Failure {
+    const SAFE: &str = "no journal was made; what stands in the directory counts for nothing";
+    if error.kind == ErrorKind::Full {
+        let what = format!("{}: there is no room for the key file", shown(path));
+        return Failure::new(Exit::TryAgain, "disk_full", what)
+            .safe(SAFE)
+            .next("free space, then run the same command again: it goes on where this one stopped")
+            .because(error.clone());
+    }
     Failure::new(
         Exit::Failed,
         "key_file_not_written",
         format!("{}: the key file cannot be written", shown(path)),
     )
-    .safe("no journal was made; what stands in the directory counts for nothing")
+    .safe(SAFE)
     .next("name a place for the key that can be written: --key-file FILE")
     .because(error.clone())
 }
@@ -377,4 +387,22 @@ fn takes_passphrase(disk: &dyn Disk) -> bool {
 
 fn outline_takes_passphrase(outline: &Outline) -> bool {
     outline.slots.iter().any(|slot| matches!(slot.kind, SlotKind::Passphrase(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use sealog_disk::Operation;
+
+    use super::*;
+
+    #[test]
+    fn a_key_without_room_is_tried_again_and_one_without_a_place_is_moved() {
+        let failed = |kind| key_file_failed(Path::new("k"), &DiskError::new(Operation::Create, kind, None));
+        let full = failed(ErrorKind::Full);
+        assert_eq!((full.exit.code(), full.code), (75, "disk_full"));
+        assert!(full.next.contains("free space") && !full.next.contains("--key-file"), "{}", full.next);
+        let denied = failed(ErrorKind::PermissionDenied);
+        assert_eq!((denied.exit.code(), denied.code), (1, "key_file_not_written"));
+        assert!(denied.next.contains("--key-file"), "{}", denied.next);
+    }
 }

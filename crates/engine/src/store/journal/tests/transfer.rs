@@ -99,6 +99,29 @@ fn what_was_exported_comes_back_byte_for_byte() {
     assert_eq!(exported(&host, Some(id(9))).1.executions, 0);
 }
 
+/// The rename that names an imported journal gives a name to what is durable already: nothing is left to a later sync. A
+/// crash anywhere before leaves what the next import may begin anew on.
+#[test]
+fn an_imported_journal_is_durable_before_it_gets_its_name() {
+    let host = written();
+    let (bytes, _) = exported(&host, None);
+    let found = checked(&bytes).unwrap();
+    let other = Host::new();
+    other.disk.record_crash_points();
+    import_manual(&other.config(), &mut &bytes[..], &found).unwrap();
+    for choice in [Choice::Nothing, Choice::Everything] {
+        let image = other.after_crash(other.disk.crash_image(choice));
+        assert_eq!(middle(&exported(&image, None).0), middle(&bytes));
+    }
+    let points = other.disk.take_crash_points();
+    assert!(points.len() > 20, "{}", points.len());
+    for (at, point) in points.iter().enumerate() {
+        let image = point.image(Choice::Seeded(at as u64));
+        sealog_journal::discard_built(&image);
+        assert!(image.files().is_empty(), "operation {at}");
+    }
+}
+
 /// The keys travel too: the imported store answers as the old one, and ends what was going on as any restart does.
 #[test]
 fn the_imported_store_answers_as_the_old_one() {
