@@ -295,6 +295,10 @@ fn tell_recovery(opened: &Opened, render: Render) {
     if found.repairs.keyring_levelled {
         render.note("one copy of the keyring was rewritten from the other");
     }
+    if found.repairs.root_keys_dropped > 0 {
+        let keys = counted(found.repairs.root_keys_dropped as u64, "retired root key");
+        render.note(&format!("{keys} that no file names any more dropped; export the keyring again"));
+    }
     if let Some(segment) = found.repairs.empty_segment_removed {
         render.note(&format!("segment {segment} held nothing and was removed"));
     }
