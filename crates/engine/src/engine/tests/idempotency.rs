@@ -129,7 +129,7 @@ async fn a_caller_that_goes_away_changes_nothing() {
 /// An execution that ends at once and is let go at once is still told from its first event on to who submitted it.
 #[tokio::test(start_paused = true)]
 async fn a_watching_submission_is_told_everything_however_short_its_life() {
-    let mut setup = Setup::new(vec![Scripted::new("p", completed())]);
+    let mut setup = Setup::new(vec![Scripted::new("p", vec![completed()])]);
     setup.limits.max_executions = 1;
     setup.limits.min_key_age_ms = 0;
     let bench = setup.start();
