@@ -11,7 +11,7 @@ pub(super) fn unsupported<'a>(name: &str, known: impl IntoIterator<Item = &'a st
     }
 }
 
-/// At most a third of the shorter name may differ. Of several equally near ones the first.
+/// At most a third of the longer name may differ. Of several equally near ones the first.
 fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LENGTH_MAX: usize = 40;
     if name.len() > LENGTH_MAX {
@@ -21,7 +21,7 @@ fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&
     let name = plain(name);
     let near = known.into_iter().filter_map(|known| {
         let steps = steps(&name, &plain(known));
-        let allowed = (name.len().min(known.len()) / 3).max(1);
+        let allowed = name.len().max(known.len()) / 3;
         (steps <= allowed && name.len() > 1).then_some((steps, known))
     });
     near.min_by_key(|(steps, _)| *steps).map(|(_, known)| known)

@@ -233,6 +233,6 @@ fn facts_57_what_is_unsafe_or_contradicts_itself_is_refused() {
     }
     refused("max_active_executions = 0\n", 1, "max_active_executions", "an integer from 1");
     // There is one store, and a flag says where it is: nothing here can contradict it.
-    refused("[store]\ntype = 'memory'\ndirectory = 'd'\n", 2, "store.type", UNSUPPORTED);
+    refused("[store]\ntype = 'memory'\ndirectory = 'd'\n", 3, "store.directory", UNSUPPORTED);
     refused("[store]\ndirectory = 'd'\n", 2, "store.directory", UNSUPPORTED);
 }
