@@ -355,3 +355,47 @@ pub fn damaged(audit: &Audit, findings: &[Finding], dir: &Path) -> Failure {
         ));
     Failure { place, ..failure }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(number: u64) -> SegmentBody {
+        let compacted = number == 1;
+        let file = if compacted { "segments/1-1.1.seg".to_owned() } else { format!("segments/{number}.seg") };
+        SegmentBody::new(&SegmentFacts {
+            number,
+            last_number: number,
+            generation: u64::from(compacted),
+            file,
+            length: 10_000,
+            epoch: number + 6,
+            lineage: [0; 16],
+            key_id: [0; 16],
+            created_ms: 0,
+            frames: 2,
+            records: 5,
+            first_sequence: number * 5 - 4,
+            last_sequence: number * 5,
+            end_offset: 9000,
+            sealed: true,
+        })
+    }
+
+    #[test]
+    fn more_than_a_screenful_of_segments_is_summed_up() {
+        let lines = |count: u64, all| {
+            let segments: Vec<SegmentBody> = (1..=count).map(segment).collect();
+            let text = segment_lines(&segments, all);
+            (text.lines().filter(|line| line.starts_with("segment ")).count(), text)
+        };
+        assert_eq!(lines(0, false), (0, String::new()));
+        assert_eq!(lines(20, false).0, 20);
+        assert_eq!(lines(300, true).0, 300);
+        let (listed, text) = lines(300, false);
+        assert_eq!((listed, text.lines().count()), (3, 4));
+        let sum = "segments: 300 files (1 compacted), epochs 7 to 306, 600 frames, 1500 records, sequences 1 to 1500, 3000000 bytes; ";
+        assert!(text.starts_with(sum), "{text}");
+        assert!(text.contains("--segments lists them all") && text.contains("\nsegment 300: "), "{text}");
+    }
+}

