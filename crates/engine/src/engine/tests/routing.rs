@@ -45,7 +45,7 @@ fn check(story: &Story, expected: &[&str], end: Option<(PortableCode, bool)>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f14_22_a_retryable_failure_before_output_falls_back() {
+async fn facts_22_a_retryable_failure_before_output_falls_back() {
     let (first, second) = (failing("first"), good("second"));
     let calls = [&first, &second].map(|provider| Arc::clone(&provider.calls));
     let bench = Setup::new(vec![first, second]).start();

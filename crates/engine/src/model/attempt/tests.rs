@@ -60,7 +60,7 @@ fn attempts(allow_fallback: Option<bool>, max_attempts: Option<u32>, candidates:
 }
 
 #[test]
-fn f14_25_one_attempt_unless_fallback_is_allowed() {
+fn facts_25_one_attempt_unless_fallback_is_allowed() {
     for max_attempts in [None, Some(1), Some(2), Some(32)] {
         for candidates in [1, 2, 40] {
             attempts(None, max_attempts, candidates, 1);
