@@ -21,7 +21,8 @@ pub use file_system::Warning;
 pub use host::{RealClock, RealEntropy};
 pub use measure::{Series, SyncTimes, measure_syncs};
 pub use outside::{
-    FileContent, NewFile, create_secret_file, open_regular, read_fd, read_file, replace_secret_file, sweep_unnamed,
+    FileContent, NewFile, create_secret_file, open_regular, read_fd, read_file, replace_secret_file,
+    sweep_unnamed,
 };
 pub use sibling::Sibling;
 pub use socket::SocketFile;

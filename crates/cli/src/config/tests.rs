@@ -228,7 +228,9 @@ fn facts_57_what_is_unsafe_or_contradicts_itself_is_refused() {
     refused(&remote, 4, "providers.base_url", UNSUPPORTED);
     refused(&format!("[store]\nencryption_key = '{SECRET}'\n"), 2, "store.encryption_key", UNSUPPORTED);
     refused("server = 1\n", 1, "server", UNSUPPORTED);
-    for limit in ["max_executions", "max_bytes", "max_execution_bytes", "max_events", "retention_ms", "max_disk_bytes"] {
+    for limit in
+        ["max_executions", "max_bytes", "max_execution_bytes", "max_events", "retention_ms", "max_disk_bytes"]
+    {
         refused(&format!("[store]\n{limit} = 0\n"), 2, &format!("store.{limit}"), "an integer from 1");
     }
     refused("max_active_executions = 0\n", 1, "max_active_executions", "an integer from 1");

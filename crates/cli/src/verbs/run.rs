@@ -217,7 +217,9 @@ fn at_fault(args: &Run) -> Option<&'static str> {
     if !takes(&args.ability, None) {
         Some("--ability takes a name of 1 to 256 characters")
     } else if !takes("a", extensions) {
-        Some("--extensions takes an object of at most 64 members, none of them twice at any depth, and 1 MiB in all")
+        Some(
+            "--extensions takes an object of at most 64 members, none of them twice at any depth, and 1 MiB in all",
+        )
     } else if !(1..=256).contains(&key) {
         Some("--idempotency-key takes 1 to 256 characters")
     } else {
@@ -227,7 +229,9 @@ fn at_fault(args: &Run) -> Option<&'static str> {
 
 fn invalid(message: &str, args: &Run) -> Failure {
     let failure = match at_fault(args) {
-        Some(words) => Failure::usage("invalid_request", format!("{message}: {words}")).next("correct that flag"),
+        Some(words) => {
+            Failure::usage("invalid_request", format!("{message}: {words}")).next("correct that flag")
+        }
         None => Failure::usage("invalid_request", message)
             .next("correct the request, which has at most 1 MiB in all; a key belongs to one request"),
     };

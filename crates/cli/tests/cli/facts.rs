@@ -15,7 +15,9 @@ fn facts_13_a_wrong_key_changes_no_byte() {
     bench.finished();
     bench.write("other", &[1; 32], 0o600);
     let before = bench.files("data");
-    for verb in [&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"][..], &["journal", "verify", "data"]] {
+    for verb in
+        [&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"][..], &["journal", "verify", "data"]]
+    {
         let ran = bench.run(&[verb, &["--key-file", "other"]].concat()).expect(12);
         assert_eq!(ran.word(), "wrong_key");
         assert!(bench.files("data") == before);

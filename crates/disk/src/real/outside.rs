@@ -9,8 +9,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, fsync, mkdir, open, openat,
-    rename, renameat_with, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, fsync, mkdir, open,
+    openat, rename, renameat_with, unlinkat,
 };
 use rustix::io::{Errno, read};
 use rustix::process::geteuid;
@@ -214,7 +214,8 @@ pub fn sweep_unnamed(folder: &Path) -> usize {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let Ok(file) = openat(&directory, entry.file_name(), flags, Mode::empty()) else { return false };
         let ours = fstat(&file).is_ok_and(|stat| {
-            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_uid == geteuid().as_raw()
+            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                && stat.st_uid == geteuid().as_raw()
         });
         ours && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
             && unlinkat(&directory, entry.file_name(), AtFlags::empty()).is_ok()

@@ -52,12 +52,7 @@ fn cursor(uri: &Uri, headers: &HeaderMap) -> Result<u64, BadCursor> {
 }
 
 /// The events of an execution with sequences above `after`, as the answer to the request with that head.
-async fn event_stream(
-    api: &Api,
-    id: ExecutionId,
-    after: u64,
-    request: &Parts,
-) -> Result<Response, ApiError> {
+async fn event_stream(api: &Api, id: ExecutionId, after: u64, request: &Parts) -> Result<Response, ApiError> {
     let watch =
         api.engine.watch(id, after).await.map_err(|error| ApiError::public(error, Asked::Execution))?;
     let watch = watch.ok_or_else(ApiError::execution_not_found)?;

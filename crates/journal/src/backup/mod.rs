@@ -16,8 +16,8 @@ pub use take::{Backup, backup};
 pub use view::BackupDisk;
 
 pub(crate) use ends::Ends;
-pub(crate) use files::copy_exactly;
 pub(crate) use fence::write_one;
+pub(crate) use files::copy_exactly;
 pub(crate) use memory::{MemoryFile, read_only, refuses_changes};
 pub(crate) use restore::{begin, finish};
 pub(crate) use take::writer_of;

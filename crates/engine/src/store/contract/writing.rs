@@ -46,7 +46,9 @@ pub async fn concurrent_creates_agree_on_one_execution(make: &impl Fn(StoreLimit
     assert_eq!(subject.store.list(None, 100).await.map(|list| list.len()), Ok(1));
 }
 
-pub async fn facts_01_order_is_enforced_and_nothing_follows_a_terminal(make: &impl Fn(StoreLimits) -> Subject) {
+pub async fn facts_01_order_is_enforced_and_nothing_follows_a_terminal(
+    make: &impl Fn(StoreLimits) -> Subject,
+) {
     let subject = make(StoreLimits::default());
     let mut second_first = subject.new_execution(1, None);
     second_first.accepted.sequence = 2;

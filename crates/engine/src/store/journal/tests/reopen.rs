@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use sealog_disk::{Folder, Name, Operation};
 use sealog_disk::sim::{Fault, FaultKind};
 use sealog_disk::testing::SeededEntropy;
+use sealog_disk::{Folder, Name, Operation};
 use sealog_events::{Outcome, PortableCode, Snapshot, Status};
 use sealog_execution::Registry;
 use sealog_journal::JournalError;
