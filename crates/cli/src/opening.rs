@@ -165,6 +165,7 @@ pub fn for_writing(
 /// Exit 1 if there is one, 10 beside a key that belongs to another one.
 pub fn init(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Result<Ready> {
     let given = Given::read(key, render)?;
+    keys::sweep(key);
     let disk = places::open_if_there(dir, place, render)?;
     let found = found(disk.as_ref(), dir)?;
     let (given, kind) = with_leftover_key(given, found)?;
