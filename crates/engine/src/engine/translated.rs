@@ -29,7 +29,8 @@ impl Engine {
         }
         let identity =
             idempotency_key.map(|key| Identity { key_hash: canonical::key_hash(key), fingerprint });
-        submit::submit(&self.inner, Arc::new(request), identity).await
+        let accepted = submit::submit(&self.inner, Arc::new(request), identity, false).await?;
+        Ok(accepted.submission)
     }
 
     /// Which model API of others an execution came through; `None` for one of the runtime's own, and for one that is
