@@ -108,8 +108,8 @@ fn run(
         segments.push(opened);
     }
     let names: Vec<SegmentName> = files.chain.iter().map(|(named, _)| *named).collect();
-    let same = scanner.chain(store, names, segments, sweep, rely)?;
     scanner.out.superseded = files.superseded;
+    let same = scanner.chain(store, names, segments, sweep, rely)?;
     Ok((scanner.out, same))
 }
 

@@ -231,6 +231,36 @@ fn a_damaged_replacement_is_set_aside() {
     assert_eq!(quarantined(&disk), [String::new(); 0]);
 }
 
+/// JR-15, JR-20: a replacement beside what it replaced is read to the last byte, however good its summary is.
+#[test]
+fn no_summary_stands_for_a_replacement_beside_its_sources() {
+    let image = image();
+    let bench = super::summaries::bench_on(image.disk.clone(), 11);
+    let opened = bench.open().unwrap();
+    while opened.journal.tend() {}
+    opened.journal.close().unwrap();
+    drop(opened);
+    let summary = named(&image.compacted.replace(".seg", ".idx"));
+    assert!(image.disk.bytes(&summary).is_some());
+    let disk = bad_beside_sources(&image);
+    let start = |disk: &SimDisk| {
+        let mut bench = super::summaries::bench_on(disk.clone(), 12);
+        bench.config.tuning.boot_check_bytes = 0;
+        super::digests::start(&bench, true).map(|started| started.report)
+    };
+    match start(&disk) {
+        Err(JournalError::Corrupt { place, row: 3, .. }) => assert_eq!(place.segment, 1),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(quarantined(&disk).len(), 2);
+    assert_eq!(disk.bytes(&summary), None, "it spoke of what was set aside");
+    start(&disk).unwrap();
+    // Without sources beside it the summary stands: the scrub finds the damage.
+    let second = frames(&bytes(&image.disk, &image.compacted))[1];
+    let alone = rewritten(&image, |bytes| bytes[second + 200] ^= 1);
+    assert!(start(&alone).unwrap().unchecked.iter().any(|unchecked| unchecked.segment == 1));
+}
+
 /// JR-15: where the sources are not all there, or not sound, nothing is moved.
 #[test]
 fn a_damaged_replacement_that_nothing_stands_in_for_stays() {

@@ -91,7 +91,14 @@ impl Scanner<'_> {
         chain.look(0, self.options.uncached_last, self.codec)?;
         self.last_is_log(chain.last_segment());
         let named = self.head.slot.as_ref().map_or(0, |slot| slot.segment);
-        let jobs = sweep::jobs(named, &chain.names, &chain.segments, &chain.links);
+        let mut jobs = sweep::jobs(named, &chain.names, &chain.segments, &chain.links);
+        // What replaced files that are still there is read to the last byte before they may go (JR-15).
+        let replaced = self.out.superseded.iter().filter_map(|name| SegmentName::parse(name.file()));
+        let replaced: Vec<u64> = replaced.map(|segment| segment.first()).collect();
+        jobs.retain(|job| {
+            let range = job.segment.number..=job.segment.last();
+            !replaced.iter().any(|first| range.contains(first))
+        });
         let ahead = Ahead::new(store, jobs, sweep, self.options.threads);
         ahead.with_workers(|| {
             let mut walking = Walking { previous: EndRecord::NONE, before: 0, lost: None };
