@@ -152,7 +152,7 @@ const MOCK: Members = &[
     limits::QUEUE_DEPTH,
 ];
 
-const SECTIONS: [&str; 4] = ["max_active_executions", "store", "http", "providers"];
+const SECTIONS: [&str; 5] = ["max_active_executions", "store", "http", "tls", "providers"];
 
 /// What the text of a configuration file comes to.
 ///

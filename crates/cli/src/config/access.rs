@@ -79,7 +79,7 @@ pub(super) fn tls(
         let member = match name.get_ref().as_ref() {
             "cert_file" => &mut cert,
             "key_file" => &mut key,
-            _ => return Err(refused(UNSUPPORTED)),
+            other => return Err(refused(&near::unsupported(other, ["cert_file", "key_file"]))),
         };
         *member = Some(path(value).ok_or_else(|| refused("an absolute path"))?);
     }
