@@ -164,7 +164,7 @@ fn certificate_and_key_are_judged_before_anything_is_opened() {
     certificate(&bench);
     let key = bench.read("key.pem");
     let refused = |more: &[&str]| {
-        let ran = bench.run(&serve("127.0.0.1:0", more)).expect(2);
+        let ran = bench.run(&serve("127.0.0.1:0", more)).expect(if more[0] == "--config" { 1 } else { 2 });
         assert!(!ran.stderr.contains("BEGIN") && !bench.path("data").exists(), "{}", ran.stderr);
         ran.stderr
     };
