@@ -85,6 +85,20 @@ pub fn raise_descriptor_limit() {
     }
 }
 
+/// Connections that are served at once: three quarters of the files that may be open. The rest is the journal's, the
+/// providers' and the terminal's.
+pub fn connections_max() -> usize {
+    connections_of(getrlimit(Resource::Nofile).current)
+}
+
+/// `None`: there is no limit.
+fn connections_of(descriptors: Option<u64>) -> usize {
+    const LEAST: u64 = 64;
+    const MOST: u64 = 65_536;
+    let connections = descriptors.map_or(MOST, |descriptors| (descriptors / 4 * 3).clamp(LEAST, MOST));
+    usize::try_from(connections).unwrap_or(usize::MAX)
+}
+
 /// Log lines of our own crates on standard error. Foreign crates stay silent: what they log at their finest level
 /// may hold a header or a body.
 ///
@@ -112,6 +126,15 @@ pub fn start_logging(format: LogFormat) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_for_everything_else() {
+        assert_eq!(connections_of(Some(1024)), 768);
+        assert_eq!(connections_of(Some(20_000)), 15_000);
+        assert_eq!(connections_of(Some(16)), 64);
+        assert_eq!(connections_of(Some(1 << 30)), 65_536);
+        assert_eq!(connections_of(None), 65_536);
+    }
 
     #[test]
     fn a_mistake_keeps_what_is_missing_and_what_would_be_right() {

@@ -135,6 +135,7 @@ async fn serve(
     let options = ServerOptions {
         grace_ms: args.grace_ms,
         reader_stall_ms,
+        max_connections: process::connections_max(),
         allow_non_loopback: access.allows_remote(args),
         tls: access.tls.clone(),
         guard: access.guard.clone(),
