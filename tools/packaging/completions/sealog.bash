@@ -1128,7 +1128,7 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__journal__subcmd__inspect)
-            opts="-h -V --executions --frames --execution --keys --head --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
+            opts="-h -V --executions --segments --frames --execution --keys --head --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -126,6 +126,7 @@ complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_s
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l key-fd -d 'Read the key from this inherited file descriptor' -r
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l executions -d 'List every execution with its id and status'
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l segments -d 'List every segment, however many there are'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l frames -d 'List every frame'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l keys -d 'List root keys and what names them'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l head -d 'Print the journal\'s anchor and nothing else: keep it elsewhere, and ask `verify --anchor` later'
