@@ -79,6 +79,12 @@ def chat(url):
     assert error.code == "model_not_found", error
     error = raises(openai.BadRequestError, lambda: client.chat.completions.create(model=MODEL, messages=ASKED, n=2))
     assert error.param == "n", error
+    # An ability with two providers, of which the first one refuses: the caller says whether another may follow.
+    either = lambda **more: client.chat.completions.create(  # noqa: E731
+        model="either", messages=[{"role": "user", "content": "hi"}], **more)
+    raises(openai.RateLimitError, either)
+    fallback = {"sealog": {"routing": {"allow_fallback": True}}}
+    assert either(extra_body=fallback).choices[0].message.content == "hello from upstream"
     # A key makes the same request the same execution.
     keyed = lambda: client.chat.completions.create(  # noqa: E731
         model=MODEL, messages=ASKED, extra_headers={"Idempotency-Key": "chat-1"})

@@ -3,7 +3,7 @@
 
 What it answers is said by the last message: `sunny` as the result of a tool is repeated, `fail STATUS` is refused with
 that status, `count N` is N words, `hold N` is N words with a wait in the middle until a POST to /release. With tools
-and no result of one it calls the first tool. Standard output is its port, and nothing else. Standard library only.
+and no result of one it calls the first tool. The model `refusing` is always refused with 429. Standard output is its port, and nothing else. Standard library only.
 """
 
 import json
@@ -40,6 +40,8 @@ class Handler(BaseHTTPRequestHandler):
         last = asked["messages"][-1]
         text = last["content"] if isinstance(last["content"], str) else ""
         word, _, number = text.partition(" ")
+        if asked["model"] == "refusing":
+            return self.refuse(429)
         if word == "fail":
             return self.refuse(int(number))
         self.send_response(200)

@@ -110,6 +110,8 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn delta(index: usize, text: &str) -> Step {
@@ -165,5 +167,59 @@ mod tests {
         let mut steps = Vec::new();
         Blocks::default().end(&mut steps);
         assert_eq!(steps, []);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Text(String),
+        Start(u8),
+        Arguments(u8, String),
+    }
+
+    fn ops() -> impl Strategy<Value = Vec<Op>> {
+        let text = "[a-c]{0,3}";
+        let op = prop_oneof![
+            text.prop_map(Op::Text),
+            (0_u8..4).prop_map(Op::Start),
+            (0_u8..4, text).prop_map(|(call, text)| Op::Arguments(call, text)),
+        ];
+        proptest::collection::vec(op, 0..24)
+    }
+
+    proptest! {
+        /// Whatever comes in whatever order: blocks open one behind the other, what streams is what they hold.
+        #[test]
+        fn blocks_stream_in_order_and_whole(ops in ops()) {
+            let (mut blocks, mut steps) = (Blocks::default(), Vec::new());
+            for op in &ops {
+                match op {
+                    Op::Text(text) => blocks.text(text, &mut steps),
+                    Op::Start(call) => blocks.start(&call.to_string(), "f", &mut steps),
+                    Op::Arguments(call, text) => blocks.arguments(&call.to_string(), text, &mut steps),
+                }
+            }
+            blocks.end(&mut steps);
+            let (mut streamed, mut open) = (Vec::<String>::new(), false);
+            for step in &steps {
+                match step {
+                    Step::Open(index) => {
+                        prop_assert!(!open && *index == streamed.len());
+                        open = true;
+                        streamed.push(String::new());
+                    }
+                    Step::Delta(index, text) => {
+                        prop_assert!(open && index + 1 == streamed.len() && !text.is_empty());
+                        streamed[*index].push_str(text);
+                    }
+                    Step::Close(index) => {
+                        prop_assert!(open && index + 1 == streamed.len());
+                        open = false;
+                    }
+                }
+            }
+            prop_assert!(!open);
+            let held: Vec<&str> = blocks.all().iter().map(|block| block.content.as_str()).collect();
+            prop_assert_eq!(held, streamed);
+        }
     }
 }

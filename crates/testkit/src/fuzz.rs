@@ -12,6 +12,7 @@ mod canonical;
 mod compacted;
 mod cursor;
 mod decimal;
+mod dialect;
 mod export;
 mod folded;
 mod frame;
@@ -55,6 +56,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "canonical_json", body: canonical::canonical_json },
     Target { name: "json_text", body: json_text::json_text },
     Target { name: "request", body: request::request },
+    Target { name: "dialect_request", body: dialect::dialect_request },
     Target { name: "export_lines", body: export::export_lines },
     Target { name: "base_url", body: base_url::base_url },
     Target { name: "sse_cursor", body: cursor::sse_cursor },

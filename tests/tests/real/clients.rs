@@ -62,13 +62,18 @@ impl Scripted {
         Scripted { server, url: format!("http://127.0.0.1:{}", port.trim()) }
     }
 
-    fn entry(&self) -> String {
-        format!(
-            "[[providers]]\ntype = \"openai-chat\"\nid = \"scripted\"\nmodel = \"model-s\"\n\
-             abilities = [\"scripted-text\"]\nbase_url = \"{}/v1\"\napi_key_env = \"{KEY_ENV}\"\n\
-             capabilities = {{ tools = true }}\n",
-            self.url
-        )
+    /// A provider that always refuses, and one that does as it is told.
+    fn entries(&self) -> String {
+        let entry = |id: &str, model: &str, abilities: &str| {
+            format!(
+                "[[providers]]\ntype = \"openai-chat\"\nid = \"{id}\"\nmodel = \"{model}\"\n\
+                 abilities = [{abilities}]\nbase_url = \"{}/v1\"\napi_key_env = \"{KEY_ENV}\"\n\
+                 capabilities = {{ tools = true }}\n",
+                self.url
+            )
+        };
+        let refusing = entry("refusing", "refusing", "\"either\"");
+        refusing + &entry("scripted", "model-s", "\"scripted-text\", \"either\"")
     }
 }
 
@@ -83,7 +88,7 @@ impl Drop for Scripted {
 /// A node in front of the scripted upstream.
 fn bench(scripted: &Scripted, key: &str) -> Workbench {
     let mut bench = Workbench::new();
-    fs::write(bench.home.config.as_ref().unwrap(), scripted.entry()).unwrap();
+    fs::write(bench.home.config.as_ref().unwrap(), scripted.entries()).unwrap();
     bench.home.environment.push((KEY_ENV.to_owned(), key.to_owned()));
     bench
 }

@@ -359,3 +359,30 @@ async fn a_client_that_goes_away_ends_nothing() {
     let path = format!("{RESPONSES}/resp_{}/cancel", id.replace('-', ""));
     assert_eq!(listening.node.ask(&path, &json!({}), None).await.json()["status"], "cancelled");
 }
+
+#[tokio::test]
+async fn a_deadline_that_runs_out_is_a_timeout() {
+    let node = Node::new(Setup::default());
+    let sealog = json!({"deadline_ms": 1, "extensions": {"mock": {"stall_after": 0}}});
+    let got = node.ask(CHAT, &chat(json!({"sealog": sealog, "stream": true})), None).await;
+    assert_eq!((got.status, &got.json()["error"]["code"]), (504, &json!("deadline_exceeded")));
+}
+
+#[tokio::test]
+async fn a_silent_stream_has_its_head_and_then_its_error() {
+    let server = crate::ServerOptions { heartbeat_ms: 1, ..crate::ServerOptions::default() };
+    let listening = Node::new(Setup { server, ..Setup::default() }).listen().await;
+    let mut client = listening.connect().await;
+    let stalling = messages(json!({"stream": true, "sealog": told(json!({"stall_after": 0}))}));
+    let json = "content-type: application/json\r\n";
+    client.send(super::node::request("POST", MESSAGES, json, &stalling.to_string())).await;
+    let head = client.head().await;
+    assert_eq!(head.status, 200);
+    assert_eq!(client.chunk().await.unwrap(), crate::SSE_HEARTBEAT);
+    let id = head.header("sealog-execution-id").unwrap().to_owned();
+    let cancel = format!("/v1/executions/{id}/cancel");
+    assert_eq!(listening.node.ask(&cancel, &json!({}), None).await.status, 202);
+    let rest = client.chunks().await.unwrap();
+    let error = rest.split_terminator("\n\n").find(|frame| !frame.starts_with(':')).unwrap();
+    assert!(error.starts_with("event: error\ndata: ") && error.contains("invalid_request_error"), "{error}");
+}
