@@ -11,7 +11,7 @@ use sealog_disk::{DiskError, ErrorKind, Folder};
 use sealog_engine::store::journal::{JournalStore, OpenError, Opened};
 use sealog_engine::store::{EventStore, StoreError, sweep};
 use sealog_engine::{Engine, EngineOptions, Observer};
-use sealog_events::Outcome;
+use sealog_events::{Outcome, Reached};
 use sealog_http::ServerStats;
 use sealog_journal::Config;
 
@@ -316,5 +316,11 @@ fn tell_recovery(opened: &Opened, render: Render) {
              sent again",
             counted(opened.interrupted.len() as u64, "interrupted execution")
         ));
+        for reached in Reached::ALL {
+            let so_far = opened.interrupted.iter().filter(|one| one.reached == Some(*reached)).count();
+            if so_far > 0 {
+                render.note(&format!("of these, {so_far}: {}", reached.words()));
+            }
+        }
     }
 }

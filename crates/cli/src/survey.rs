@@ -29,10 +29,12 @@ pub enum What {
     UnreadableOrigin,
     UnreadableEvent,
     UnreadableResult,
+    UnreadableEvidence,
     UnknownRecord,
     SecondCreation,
     EventWithoutCreation,
     ResultWithoutCreation,
+    EvidenceWithoutCreation,
     MissingEvents,
     EventBehindTerminal,
     TerminalWithoutResult,
@@ -47,10 +49,12 @@ impl What {
             What::UnreadableOrigin => "an origin that cannot be read",
             What::UnreadableEvent => "an event that cannot be read",
             What::UnreadableResult => "a stored result that cannot be read",
+            What::UnreadableEvidence => "evidence of an attempt that cannot be read",
             What::UnknownRecord => "a record that this release does not know",
             What::SecondCreation => "an execution is created a second time",
             What::EventWithoutCreation => "an event of an execution whose creation is not here",
             What::ResultWithoutCreation => "a result of an execution whose creation is not here",
+            What::EvidenceWithoutCreation => "evidence of an execution whose creation is not here",
             What::MissingEvents => "events are missing before this one",
             What::EventBehindTerminal => "an event behind the terminal one",
             What::TerminalWithoutResult => "a terminal event without its stored result",
@@ -61,12 +65,16 @@ impl What {
     /// Whether a gap in the journal alone brings it about, or a part that compaction took.
     fn follows_from_a_gap(self) -> bool {
         match self {
-            What::EventWithoutCreation | What::ResultWithoutCreation | What::MissingEvents => true,
+            What::EventWithoutCreation
+            | What::ResultWithoutCreation
+            | What::EvidenceWithoutCreation
+            | What::MissingEvents => true,
             What::UnreadableForget
             | What::UnreadableCreation
             | What::UnreadableOrigin
             | What::UnreadableEvent
             | What::UnreadableResult
+            | What::UnreadableEvidence
             | What::UnknownRecord
             | What::SecondCreation
             | What::EventBehindTerminal
@@ -199,6 +207,14 @@ impl Survey {
         }
     }
 
+    fn evidence(&mut self, frame: &FrameView, record: &Record, stream: StreamId) {
+        match (body::decode_evidence(&record.body), self.executions.get(&stream)) {
+            (Err(_), _) => self.find(frame, record, What::UnreadableEvidence),
+            (Ok(_), None) => self.find(frame, record, What::EvidenceWithoutCreation),
+            (Ok(_), Some(_)) => {}
+        }
+    }
+
     fn event(&mut self, frame: &FrameView, record: &Record, stream: StreamId) {
         let Ok(body) = body::decode(record.kind, &record.body) else {
             return self.find(frame, record, What::UnreadableEvent);
@@ -281,6 +297,7 @@ impl Sink for Survey {
                 }
             }
             RecordKind::MaterializedResult => self.result(frame, record, stream),
+            RecordKind::AttemptEvidence => self.evidence(frame, record, stream),
             RecordKind::Accepted
             | RecordKind::RouteSelected
             | RecordKind::RouteAttemptFailed

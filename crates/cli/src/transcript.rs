@@ -3,7 +3,9 @@
 //! Events become text through the same two functions as the live stream's. Keeps one execution and nothing else.
 
 use sealog_events::json::{event_json, snapshot_json};
-use sealog_events::{Event, EventBody, ExecutionId, Materializer, RecordKind, Timestamp, body};
+use sealog_events::{
+    AttemptEvidence, Event, EventBody, ExecutionId, Materializer, RecordKind, Timestamp, body,
+};
 use sealog_http::sse_frame;
 use sealog_journal::{FrameView, Record, Sink, StreamId};
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET};
@@ -24,13 +26,15 @@ pub struct Transcript {
     id: ExecutionId,
     created_at: Option<Timestamp>,
     events: Vec<Event>,
+    evidence: Vec<AttemptEvidence>,
     missing: Vec<Missing>,
     next: u64,
 }
 
 impl Transcript {
     pub fn of(id: ExecutionId) -> Transcript {
-        Transcript { id, created_at: None, events: Vec::new(), missing: Vec::new(), next: 1 }
+        let (events, evidence, missing) = (Vec::new(), Vec::new(), Vec::new());
+        Transcript { id, created_at: None, events, evidence, missing, next: 1 }
     }
 
     /// Nothing of the execution was found.
@@ -86,6 +90,7 @@ impl Transcript {
         for event in &self.events {
             fold.push(event);
         }
+        self.evidence.iter().for_each(|evidence| fold.push_evidence(evidence));
         fold
     }
 
@@ -135,6 +140,8 @@ impl Sink for Transcript {
             self.event(record);
         } else if record.kind == RecordKind::Created.number() {
             self.created_at = body::decode_created(&record.body).ok().map(|created| created.created_at);
+        } else if record.kind == RecordKind::AttemptEvidence.number() {
+            self.evidence.extend(body::decode_evidence(&record.body));
         }
     }
 }

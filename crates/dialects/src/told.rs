@@ -74,7 +74,10 @@ impl Told {
         let kind = RecordKind::from_name(type_name)?;
         let wire: Wire<'_> = serde_json::from_str(json).ok()?;
         let what = match kind {
-            RecordKind::Created | RecordKind::Origin | RecordKind::MaterializedResult => return None,
+            RecordKind::Created
+            | RecordKind::Origin
+            | RecordKind::MaterializedResult
+            | RecordKind::AttemptEvidence => return None,
             RecordKind::Accepted => What::Accepted,
             RecordKind::RouteSelected => What::Routed,
             RecordKind::RouteAttemptFailed | RecordKind::Progress => What::Other,

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
-use sealog_events::{Event, EventBody, ExecutionId, PortableCode, Target, Timestamp};
+use sealog_events::{
+    AttemptEvidence, Event, EventBody, ExecutionId, Mark, PortableCode, Reached, Target, Timestamp,
+};
 use sealog_execution::emitter::{EmitError, Emitter, EventSink};
 use sealog_execution::{AbortSignal, ExecutionRequest, Failure, ModelCall, ModelProvider, ProviderStream};
 use tokio::time::Instant;
@@ -118,6 +120,11 @@ impl Run {
         }
     }
 
+    /// Keeps evidence without waiting for it: nothing is to be slower for it, and what is lost is not proven.
+    fn note(&self, attempt: u32, mark: Mark) {
+        self.inner.store.note(self.id, AttemptEvidence { attempt, mark });
+    }
+
     /// Waits for `future` while watching the stop and the deadline. `None` once the execution is stopped and
     /// patience is over.
     async fn until_stopped<F: Future>(&mut self, future: F, patience: Patience) -> Option<F::Output> {
@@ -207,12 +214,17 @@ async fn attempt(run: &mut Run, target: &Target, number: u32) -> Result<(), Aban
     };
     let lease = admitted.map_err(|_| Failure::transient(PortableCode::QueueFull, QUEUE_FULL))?;
     let provider = run.inner.provider(&target.provider).map_err(|error| error.to_failure())?;
-    let end = run_provider(run, provider.as_ref(), target).await;
+    let end = run_provider(run, provider.as_ref(), target, number).await;
     lease.release();
     end
 }
 
-async fn run_provider(run: &mut Run, provider: &dyn ModelProvider, target: &Target) -> Result<(), Abandoned> {
+async fn run_provider(
+    run: &mut Run,
+    provider: &dyn ModelProvider,
+    target: &Target,
+    number: u32,
+) -> Result<(), Abandoned> {
     // The wait at the gate may have been long; a provider is free to have changed what it declares.
     route::recheck(&run.request, &target.model, &catalog::manifest(provider)?)?;
     if run.stop.cause().is_some() {
@@ -226,13 +238,14 @@ async fn run_provider(run: &mut Run, provider: &dyn ModelProvider, target: &Targ
         abort: abort.clone(),
     };
     let mut stream = contain(|| provider.execute(call))?;
-    let end = pull(run, &mut stream).await;
+    let end = pull(run, &mut stream, number).await;
     unwind(stream, &abort, end.is_err());
     end
 }
 
 /// Pulls and records until the provider completes or cannot. An event is durable before the next one is pulled.
-async fn pull(run: &mut Run, stream: &mut ProviderStream) -> Result<(), Abandoned> {
+async fn pull(run: &mut Run, stream: &mut ProviderStream, number: u32) -> Result<(), Abandoned> {
+    let mut reached = Reached::Selected;
     loop {
         // A provider and a store that are always ready must not keep the thread for themselves.
         tokio::task::consume_budget().await;
@@ -248,6 +261,12 @@ async fn pull(run: &mut Run, stream: &mut ProviderStream) -> Result<(), Abandone
         };
         match output::report(event)? {
             Report::Completed => return Ok(()),
+            // Each step once and in order, whatever the provider says.
+            Report::Mark(mark) if mark.reached() > reached => {
+                reached = mark.reached();
+                run.note(number, mark);
+            }
+            Report::Mark(_) => {}
             Report::Events(bodies) => {
                 for body in bodies {
                     run.emit(body).await?;

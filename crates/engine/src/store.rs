@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 pub use sealog_events::Identity;
-use sealog_events::{Event, ExecutionId, Origin, PortableCode, Snapshot, Status, Timestamp};
+use sealog_events::{AttemptEvidence, Event, ExecutionId, Origin, PortableCode, Snapshot, Status, Timestamp};
 use sealog_execution::Failure;
 
 pub use ledger::StoreLimits;
@@ -48,6 +48,11 @@ pub trait EventStore: Send + Sync + fmt::Debug {
     /// The execution is not there or has ended, the sequence is not the next one, a limit would be exceeded, or
     /// the store failed. Nothing was appended then, unless the store failed.
     fn append(&self, id: ExecutionId, event: Event) -> StoreFuture<'_, ()>;
+
+    /// Keeps evidence of an attempt of an active execution, without waiting and as well as it can: it becomes durable no
+    /// later than the execution's next event, or not at all if there is no room, no such execution, or it has ended.
+    /// A snapshot shows it once it is durable.
+    fn note(&self, id: ExecutionId, evidence: AttemptEvidence);
 
     /// The short facts of an execution; `None` for an unknown, expired or evicted one.
     ///

@@ -14,7 +14,7 @@ use bincode::error::EncodeError;
 use bincode::{BorrowDecode, Encode};
 
 use crate::limits::{self, Unproducible};
-use crate::{Created, EventBody, MaterializedResult, Origin, RecordKind};
+use crate::{AttemptEvidence, Created, EventBody, MaterializedResult, Origin, RecordKind};
 
 const CONFIG: Configuration<LittleEndian, Varint, Limit<{ limits::BODY_BYTES_MAX }>> =
     bincode::config::standard().with_limit::<{ limits::BODY_BYTES_MAX }>();
@@ -84,7 +84,10 @@ pub fn encode(body: &EventBody) -> Result<Vec<u8>, BodyError> {
 pub fn decode(kind: u16, bytes: &[u8]) -> Result<EventBody, BodyError> {
     let kind = RecordKind::from_number(kind).ok_or(BodyError::UnknownKind)?;
     let body = match kind {
-        RecordKind::Created | RecordKind::MaterializedResult | RecordKind::Origin => {
+        RecordKind::Created
+        | RecordKind::MaterializedResult
+        | RecordKind::Origin
+        | RecordKind::AttemptEvidence => {
             return Err(BodyError::UnknownKind);
         }
         RecordKind::Accepted => {
@@ -178,6 +181,25 @@ pub fn encode_result(result: &MaterializedResult) -> Result<Vec<u8>, BodyError> 
 /// [`BodyError`] for anything but what [`encode_result`] returns.
 pub fn decode_result(bytes: &[u8]) -> Result<MaterializedResult, BodyError> {
     convert::materialized_result(&read(bytes)?)
+}
+
+/// Encodes the body of a [`RecordKind::AttemptEvidence`] record.
+///
+/// # Errors
+/// [`BodyError::Unproducible`] for attempt 0.
+pub fn encode_evidence(evidence: &AttemptEvidence) -> Result<Vec<u8>, BodyError> {
+    if evidence.attempt == 0 {
+        return Err(BodyError::Unproducible(Unproducible::AttemptZero));
+    }
+    write(&wire::AttemptEvidence::from(evidence))
+}
+
+/// Decodes the body of a [`RecordKind::AttemptEvidence`] record.
+///
+/// # Errors
+/// [`BodyError`] for anything but what [`encode_evidence`] returns.
+pub fn decode_evidence(bytes: &[u8]) -> Result<AttemptEvidence, BodyError> {
+    convert::attempt_evidence(&read(bytes)?)
 }
 
 fn write(wire: &impl Encode) -> Result<Vec<u8>, BodyError> {

@@ -170,6 +170,7 @@ impl Bodies {
                 },
                 RecordKind::Created
                 | RecordKind::Origin
+                | RecordKind::AttemptEvidence
                 | RecordKind::Accepted
                 | RecordKind::RouteSelected
                 | RecordKind::RouteAttemptFailed
@@ -253,6 +254,7 @@ fn usual_size(id: ExecutionId, row: &Row) -> Option<u64> {
         RecordKind::Created => body::decode_created(&row.body).ok().map(|_| 0),
         RecordKind::Origin => body::decode_origin(&row.body).ok().map(|_| 0),
         RecordKind::MaterializedResult => body::decode_result(&row.body).ok().map(|_| 0),
+        RecordKind::AttemptEvidence => body::decode_evidence(&row.body).ok().map(|_| 0),
         RecordKind::Accepted
         | RecordKind::RouteSelected
         | RecordKind::RouteAttemptFailed
@@ -377,6 +379,7 @@ fn put_others(out: &mut Vec<u8>, id: ExecutionId, rows: &[Row]) -> Option<()> {
             }
             RecordKind::Created
             | RecordKind::Origin
+            | RecordKind::AttemptEvidence
             | RecordKind::Accepted
             | RecordKind::RouteSelected
             | RecordKind::RouteAttemptFailed

@@ -5,7 +5,8 @@
 //! escape and never render a number in another way than ECMAScript does.
 
 use crate::{
-    Artifact, ErrorFact, Event, EventBody, ExecutionId, Snapshot, Status, Target, Timestamp, UsageFact,
+    Artifact, Attempt, ErrorFact, Event, EventBody, ExecutionId, Snapshot, Status, Target, Timestamp,
+    UsageFact,
 };
 
 /// Where text goes: a string, or a counter that only measures it.
@@ -44,8 +45,8 @@ pub(crate) fn event_json_bytes(execution_id: ExecutionId, event: &Event) -> usiz
     out.0
 }
 
-/// A snapshot: `execution_id`, `status`, `created_at`, `updated_at`, `last_sequence`, `usage`, and where known
-/// `target`, `error`, `result`, `artifacts`.
+/// A snapshot: `execution_id`, `status`, `created_at`, `updated_at`, `last_sequence`, `usage`, `attempts`, and where
+/// known `target`, `error`, `result`, `artifacts`.
 #[must_use]
 pub fn snapshot_json(snapshot: &Snapshot) -> String {
     let mut out =
@@ -58,6 +59,8 @@ pub fn snapshot_json(snapshot: &Snapshot) -> String {
     out.put(&snapshot.last_sequence.to_string());
     out.put(",\"usage\":");
     put_list(&mut out, &snapshot.usage, put_usage_fact);
+    out.put(",\"attempts\":");
+    put_list(&mut out, &snapshot.attempts, put_attempt);
     if let Some(target) = &snapshot.target {
         out.put(",\"target\":");
         put_target(&mut out, target);
@@ -237,6 +240,22 @@ fn put_usage_fact<S: Sink>(out: &mut S, fact: &UsageFact) {
         Some(true) => out.put(",\"complete\":true}"),
         Some(false) => out.put(",\"complete\":false}"),
     }
+}
+
+fn put_attempt<S: Sink>(out: &mut S, attempt: &Attempt) {
+    out.put("{\"attempt\":");
+    out.put(&attempt.number.to_string());
+    out.put(",\"target\":");
+    put_target(out, &attempt.target);
+    put_text_member(out, ",\"reached\":\"", attempt.reached.as_str());
+    if let Some(request_id) = &attempt.request_id {
+        put_string_member(out, ",\"request_id\":", request_id.as_str());
+    }
+    if let Some(error) = &attempt.error {
+        out.put(",\"error\":");
+        put_error(out, error);
+    }
+    out.put("}");
 }
 
 pub(crate) fn put_list<S: Sink, T>(out: &mut S, items: &[T], put_item: impl Fn(&mut S, &T)) {

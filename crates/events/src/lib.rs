@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod arbitrary;
+mod attempt;
 pub mod body;
 pub mod canonical;
 mod event;
@@ -24,6 +25,7 @@ mod route;
 mod time;
 mod usage;
 
+pub use attempt::{Attempt, AttemptEvidence, Mark, RequestId};
 pub use event::{Event, EventBody};
 pub use execution::{Created, ErrorFact, Identity, Origin};
 pub use ids::ExecutionId;
@@ -31,7 +33,7 @@ pub use json_text::{JsonText, JsonTextError};
 pub use materialize::{Materializer, Snapshot};
 pub use output::Artifact;
 pub use progress::ProgressNumber;
-pub use registry::{Dialect, Outcome, Phase, PortableCode, RecordKind, Status, UsageSource};
+pub use registry::{Dialect, Outcome, Phase, PortableCode, Reached, RecordKind, Status, UsageSource};
 pub use result::MaterializedResult;
 pub use route::Target;
 pub use time::Timestamp;

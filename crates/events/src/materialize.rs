@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::attempt;
 use crate::json::{self, Sink};
 use crate::{
-    Artifact, ErrorFact, Event, EventBody, ExecutionId, JsonText, Status, Target, Timestamp, UsageFact,
+    Artifact, Attempt, AttemptEvidence, ErrorFact, Event, EventBody, ExecutionId, JsonText, Status, Target,
+    Timestamp, UsageFact,
 };
 
 /// Version of the rules below, stored beside every materialized result. Changes whenever equal events give another
@@ -28,6 +30,8 @@ pub struct Snapshot {
     pub last_sequence: u64,
     /// Every fact of every attempt in order, not summed.
     pub usage: Vec<UsageFact>,
+    /// How far each attempt provably came.
+    pub attempts: Vec<Attempt>,
     /// The latest target selected or completed; kept after failure.
     pub target: Option<Target>,
     /// The terminal failure's error.
@@ -67,6 +71,7 @@ impl Materializer {
                 updated_at: created_at,
                 last_sequence: 0,
                 usage: Vec::new(),
+                attempts: Vec::new(),
                 target: None,
                 error: None,
                 result: None,
@@ -83,6 +88,7 @@ impl Materializer {
         self.state.status = event.body.status();
         self.state.updated_at = event.time;
         self.state.last_sequence = event.sequence;
+        attempt::push_event(&mut self.state.attempts, &event.body);
         match &event.body {
             EventBody::Accepted | EventBody::RouteAttemptFailed { .. } | EventBody::Progress { .. } => {}
             EventBody::RouteSelected { target, attempt: _ } | EventBody::Completed { target } => {
@@ -107,6 +113,17 @@ impl Materializer {
             EventBody::UsageReported { facts } => self.state.usage.extend_from_slice(facts),
             EventBody::Failed { error, cancelled: _ } => self.state.error = Some(error.clone()),
         }
+    }
+
+    /// Takes what is recorded beside the events. Changes nothing but [`Snapshot::attempts`].
+    pub fn push_evidence(&mut self, evidence: &AttemptEvidence) {
+        attempt::push_evidence(&mut self.state.attempts, evidence);
+    }
+
+    /// How far each attempt provably came.
+    #[must_use]
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.state.attempts
     }
 
     /// The state after the events taken so far.

@@ -51,12 +51,14 @@ macro_rules! closed_set {
 pub const JOURNAL_KIND_LAST: u16 = 63;
 
 closed_set! {
-    /// What the body of a record of this crate is. 66 to 79 are kept for further records that are not events.
+    /// What the body of a record of this crate is. 68 to 79 are kept for further records that are not events.
     RecordKind: u16 {
         /// An execution exists; opens its stream.
         64 Created "created",
         /// The outcome of the fold, written in the terminal event's commit unit.
         65 MaterializedResult "materialized_result",
+        /// A step of an attempt that no event tells.
+        66 AttemptEvidence "attempt_evidence",
         /// In which dialect the execution was asked for; in the unit that creates it.
         67 Origin "origin",
         80 Accepted "execution.accepted",
@@ -135,6 +137,33 @@ closed_set! {
         1 Unknown "unknown",
         /// Nothing was sent.
         2 NotDispatched "not_dispatched",
+    }
+}
+
+closed_set! {
+    /// How far an attempt provably came, in the order of the steps.
+    Reached: u8 {
+        /// It was announced.
+        1 Selected "selected",
+        /// The request was handed to an open connection; from here on it may have been acted on.
+        2 RequestSent "request_sent",
+        /// The head of the answer was there.
+        3 ResponseHeaders "response_headers",
+        /// Output of it was recorded.
+        4 FirstOutput "first_output",
+    }
+}
+
+impl Reached {
+    /// What is known of the attempt, in words that claim no more.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Selected => "nothing shows that a request was sent",
+            Self::RequestSent => "request was sent, no reply seen",
+            Self::ResponseHeaders => "reply began, no output seen",
+            Self::FirstOutput => "output was seen",
+        }
     }
 }
 

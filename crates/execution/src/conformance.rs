@@ -125,7 +125,8 @@ async fn completes(
         ProviderEvent::Usage(facts) => facts
             .iter()
             .all(|fact| !fact.unit.is_empty() && fact.quantity.is_finite() && fact.quantity >= 0.0),
-        ProviderEvent::OutputDelta { .. }
+        ProviderEvent::Mark(_)
+        | ProviderEvent::OutputDelta { .. }
         | ProviderEvent::ToolCallStarted { .. }
         | ProviderEvent::ToolCallArgumentsDelta { .. }
         | ProviderEvent::Progress { .. }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
-use sealog_events::{Artifact, ExecutionId, Phase, UsageSource};
+use sealog_events::{Artifact, ExecutionId, Mark, Phase, UsageSource};
 
 use crate::{ExecutionRequest, Failure, ProviderManifest};
 
@@ -58,6 +58,8 @@ pub trait ModelProvider: Send + Sync {
 /// One thing a provider reports. The runtime checks all of it before it becomes an event.
 #[derive(Clone, PartialEq)]
 pub enum ProviderEvent {
+    /// How far the attempt came: evidence for whoever asks after an interruption. Becomes no event.
+    Mark(Mark),
     OutputDelta {
         output_index: u32,
         delta: String,
@@ -89,6 +91,7 @@ impl ProviderEvent {
     /// The event's name, for diagnostics that must not hold content.
     pub fn name(&self) -> &'static str {
         match self {
+            ProviderEvent::Mark(_) => "mark",
             ProviderEvent::OutputDelta { .. } => "output_delta",
             ProviderEvent::ToolCallStarted { .. } => "tool_call_started",
             ProviderEvent::ToolCallArgumentsDelta { .. } => "tool_call_arguments_delta",

@@ -13,6 +13,7 @@ use rustls::crypto::ring;
 use rustls_platform_verifier::Verifier;
 use sealog_execution::AbortSignal;
 
+use crate::sending::{Head, Sending, Watched, request_id};
 use crate::{BaseUrl, Endpoint, Response, UpstreamError};
 
 /// How long each stage may take.
@@ -109,14 +110,25 @@ impl Client {
     /// # Errors
     /// Everything but a 2xx head. The body of a refusal is dropped unread: its connection is closed, not drained.
     pub async fn post(&self, post: Post, abort: &AbortSignal) -> Result<Response, UpstreamError> {
-        let request = self
-            .http
+        let request = self.request(&post).body(post.body);
+        self.send(request, abort).await
+    }
+
+    /// As [`Client::post`], telling how far it came. Nothing happens before it is asked.
+    pub fn post_watched(&self, post: Post, abort: &AbortSignal) -> Sending {
+        let request = self.request(&post);
+        let (body, sent) = Watched::new(post.body);
+        let request = request.body(reqwest::Body::wrap(body));
+        let (timeouts, abort) = (self.timeouts, abort.clone());
+        Sending::new(Box::pin(async move { head(request, timeouts, &abort).await }), sent)
+    }
+
+    fn request(&self, post: &Post) -> reqwest::RequestBuilder {
+        self.http
             .post(post.endpoint.url().clone())
-            .headers(post.headers)
+            .headers(post.headers.clone())
             .header(ACCEPT, HeaderValue::from_static(post.accept))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .body(post.body);
-        self.send(request, abort).await
     }
 
     /// As [`Client::post`], for a JSON document that stands at `endpoint`.
@@ -152,22 +164,33 @@ impl Client {
         request: reqwest::RequestBuilder,
         abort: &AbortSignal,
     ) -> Result<Response, UpstreamError> {
-        let answer = tokio::select! {
-            biased;
-            () = abort.cancelled() => return Err(UpstreamError::Aborted),
-            answer = tokio::time::timeout(self.timeouts.head, request.send()) => answer,
-        };
-        let response = match answer {
-            Err(_elapsed) => return Err(UpstreamError::NoAnswer),
-            Ok(Err(error)) => return Err(transport(&error)),
-            Ok(Ok(response)) => response,
-        };
-        match response.status().as_u16() {
-            200..=299 => Ok(Response::new(response, abort.clone(), self.timeouts.idle)),
-            status @ 300..=399 => Err(UpstreamError::Redirect(status)),
-            status => Err(UpstreamError::Status(status)),
-        }
+        head(request, self.timeouts, abort).await?.accept()
     }
+}
+
+/// Sends the request once and waits for the head of its answer.
+async fn head(
+    request: reqwest::RequestBuilder,
+    timeouts: Timeouts,
+    abort: &AbortSignal,
+) -> Result<Head, UpstreamError> {
+    let answer = tokio::select! {
+        biased;
+        () = abort.cancelled() => return Err(UpstreamError::Aborted),
+        answer = tokio::time::timeout(timeouts.head, request.send()) => answer,
+    };
+    let response = match answer {
+        Err(_elapsed) => return Err(UpstreamError::NoAnswer),
+        Ok(Err(error)) => return Err(transport(&error)),
+        Ok(Ok(response)) => response,
+    };
+    let request_id = request_id(response.headers());
+    let accepted = match response.status().as_u16() {
+        200..=299 => Ok(Response::new(response, abort.clone(), timeouts.idle)),
+        status @ 300..=399 => Err(UpstreamError::Redirect(status)),
+        status => Err(UpstreamError::Status(status)),
+    };
+    Ok(Head { accepted, request_id })
 }
 
 /// Before a response head: either no connection came about, or it ended after the request.

@@ -90,6 +90,8 @@ fn enter(
         Joinable { inner: Arc::clone(inner), key_hash: identity.key_hash, sender }
     });
     let task = run(Arc::clone(inner), Arc::clone(request), identity, Reply { first, joinable, watching });
+    #[cfg(test)]
+    let task = super::tests::scheduler::scheduled(task);
     inner.tasks.spawn(task);
     Ok(Entered::First(answer))
 }

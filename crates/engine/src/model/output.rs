@@ -1,7 +1,7 @@
 //! Turning what a provider reports into events that can exist: checked, bounded, text that no event can hold split.
 
 use sealog_events::limits::{self, DELTA_JSON_BYTES_MAX};
-use sealog_events::{EventBody, JsonText, ProgressNumber, Quantity, UsageFact};
+use sealog_events::{EventBody, JsonText, Mark, ProgressNumber, Quantity, UsageFact};
 use sealog_execution::{Failure, ProviderEvent, ReportedUsage};
 
 /// A byte of text takes at most this many bytes in a JSON string.
@@ -12,6 +12,8 @@ const ESCAPE_BYTES_MAX: usize = 6;
 pub(crate) enum Report {
     /// These events, in order; may be none.
     Events(Vec<EventBody>),
+    /// Evidence beside the events.
+    Mark(Mark),
     /// The provider is done.
     Completed,
 }
@@ -22,6 +24,7 @@ pub(crate) enum Report {
 /// `provider_protocol_error` for a report that no event can represent.
 pub(crate) fn report(event: ProviderEvent) -> Result<Report, Failure> {
     let bodies = match event {
+        ProviderEvent::Mark(mark) => return Ok(Report::Mark(mark)),
         ProviderEvent::OutputDelta { output_index, delta } => {
             split(delta, |delta| EventBody::OutputDelta { output_index, delta })
         }

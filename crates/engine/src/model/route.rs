@@ -17,9 +17,8 @@ pub(crate) fn candidates(request: &ExecutionRequest, manifests: &[ProviderManife
     let capable = |manifest: &&ProviderManifest| {
         let provider = manifest.provider.clone();
         let models = manifest.models.iter().filter(|model| supports(request, model));
-        models
-            .map(|model| Target { provider: provider.clone(), model: model.model.clone() })
-            .collect::<Vec<_>>()
+        let targets = models.map(|model| Target { provider: provider.clone(), model: model.model.clone() });
+        targets.filter(|target| request.only.as_ref().is_none_or(|only| only == target)).collect::<Vec<_>>()
     };
     let named = |target: &Target| request.only.as_ref().is_none_or(|only| only == target);
     ranked.iter().flat_map(capable).filter(named).collect()

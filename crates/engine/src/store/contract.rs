@@ -3,6 +3,7 @@
 //! A store joins with [`event_store_contract!`]. Nothing here knows an implementation; the clock stands still unless
 //! a case moves it.
 
+mod evidence;
 mod limits;
 mod reading;
 mod writing;
@@ -17,6 +18,7 @@ use sealog_events::{ErrorFact, Event, EventBody, ExecutionId, Identity, Portable
 
 use super::{Claim, EventStore, NewExecution, StoreError, StoreLimits, StoredEvent, Watch};
 
+pub use evidence::*;
 pub use limits::*;
 pub use reading::*;
 pub use writing::*;
@@ -155,6 +157,7 @@ macro_rules! event_store_contract {
             unstorable_events_are_refused
             origins_are_kept_with_their_execution
             snapshots_are_the_fold_of_the_events
+            evidence_of_attempts_is_shown
             watches_replay_and_follow_to_the_terminal
             watches_start_behind_their_cursor
             dropped_pulls_lose_nothing

@@ -7,6 +7,7 @@
 mod codec;
 mod digest;
 mod error;
+mod evidence;
 mod finish;
 mod interrupted;
 mod live;
@@ -23,7 +24,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sealog_disk::Clock;
-use sealog_events::{Event, ExecutionId, Identity, Materializer, Origin, Snapshot, Status, Timestamp};
+use sealog_events::{
+    AttemptEvidence, Event, ExecutionId, Identity, Materializer, Origin, Snapshot, Status, Timestamp,
+};
 use sealog_journal::{Admission, Health, Journal, JournalError, Unit};
 
 use self::error::failed;
@@ -329,11 +332,13 @@ impl Shared {
         if let Some(live) = record.live.as_mut() {
             live.push(&next.event, next.stored);
         }
-        if let Some(snapshot) = snapshot {
+        if let Some(mut snapshot) = snapshot {
             // Not the event's own time: the store's clock is never behind it, and retention counts by that one.
             state.ledger.settle(id, record.status, state.newest);
             let record = state.records.remove(&id);
             if let Some(live) = record.and_then(|record| record.live) {
+                // Evidence became durable behind the event's decision and before the event.
+                live.fold.attempts().clone_into(&mut snapshot.attempts);
                 // Dropping the rest of `live` wakes every watch for the last time.
                 state.recent.insert(id, Ended { window: live.window, snapshot: Arc::new(snapshot) });
             }
@@ -414,6 +419,10 @@ impl EventStore for JournalStore {
 
     fn append(&self, id: ExecutionId, event: Event) -> StoreFuture<'_, ()> {
         Box::pin(Finish::new(Arc::clone(&self.shared).append(id, event)))
+    }
+
+    fn note(&self, id: ExecutionId, evidence: AttemptEvidence) {
+        self.shared.note(id, evidence);
     }
 
     fn brief(&self, id: ExecutionId) -> StoreFuture<'_, Option<Brief>> {

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
 use sealog_disk::Clock;
-use sealog_events::{Event, ExecutionId, Identity, Origin, Snapshot, Status, Timestamp, materialize};
+use sealog_events::{
+    AttemptEvidence, Event, ExecutionId, Identity, Materializer, Origin, Snapshot, Status, Timestamp,
+};
 use tokio::sync::watch;
 
 use super::ledger::Ledger;
@@ -46,6 +48,7 @@ struct Record {
     /// The event with sequence n stands at n - 1; never empty.
     events: Vec<Event>,
     stored: Vec<Arc<StoredEvent>>,
+    evidence: Vec<AttemptEvidence>,
     status: Status,
     /// Told the newest sequence; closed when the record or the store goes away.
     changed: watch::Sender<u64>,
@@ -55,6 +58,13 @@ impl Record {
     fn brief(&self, id: ExecutionId) -> Brief {
         let last_sequence = self.events.len() as u64;
         Brief { id, created_at: self.created_at, status: self.status, last_sequence }
+    }
+
+    fn snapshot(&self, id: ExecutionId) -> Snapshot {
+        let mut fold = Materializer::new(id, self.created_at);
+        self.events.iter().for_each(|event| fold.push(event));
+        self.evidence.iter().for_each(|evidence| fold.push_evidence(evidence));
+        fold.into_snapshot()
     }
 
     fn push(&mut self, event: Event, stored: StoredEvent) {
@@ -122,6 +132,7 @@ impl Shared {
             created_at: new.created_at,
             events: Vec::new(),
             stored: Vec::new(),
+            evidence: Vec::new(),
             status: Status::Accepted,
             changed: watch::Sender::new(0),
         };
@@ -197,6 +208,13 @@ impl EventStore for MemoryStore {
         Box::pin(async move { self.shared.append(id, event) })
     }
 
+    fn note(&self, id: ExecutionId, evidence: AttemptEvidence) {
+        let mut state = self.shared.lock();
+        if let Some(record) = state.records.get_mut(&id).filter(|record| !record.status.is_terminal()) {
+            record.evidence.push(evidence);
+        }
+    }
+
     fn brief(&self, id: ExecutionId) -> StoreFuture<'_, Option<Brief>> {
         Box::pin(async move { self.shared.read(id, |record| record.brief(id)) })
     }
@@ -206,9 +224,7 @@ impl EventStore for MemoryStore {
     }
 
     fn snapshot(&self, id: ExecutionId) -> StoreFuture<'_, Option<Snapshot>> {
-        Box::pin(async move {
-            self.shared.read(id, |record| materialize::materialize(id, record.created_at, &record.events))
-        })
+        Box::pin(async move { self.shared.read(id, |record| record.snapshot(id)) })
     }
 
     fn watch(&self, id: ExecutionId, after: u64) -> StoreFuture<'_, Option<Box<dyn Watch>>> {

@@ -5,10 +5,39 @@
 use super::{BodyError, wire};
 use crate::limits::{self, Unproducible};
 use crate::{
-    Artifact, Created, Dialect, ErrorFact, EventBody, Identity, JsonText, MaterializedResult, Origin,
-    Outcome, Phase, PortableCode, ProgressNumber, Quantity, Status, Target, Timestamp, UsageFact,
-    UsageSource,
+    Artifact, AttemptEvidence, Created, Dialect, ErrorFact, EventBody, Identity, JsonText, Mark,
+    MaterializedResult, Origin, Outcome, Phase, PortableCode, ProgressNumber, Quantity, Reached, RequestId,
+    Status, Target, Timestamp, UsageFact, UsageSource,
 };
+
+impl<'a> From<&'a AttemptEvidence> for wire::AttemptEvidence<'a> {
+    fn from(evidence: &'a AttemptEvidence) -> Self {
+        let request_id = match &evidence.mark {
+            Mark::RequestSent => None,
+            Mark::ResponseHeaders { request_id } => request_id.as_ref().map(RequestId::as_str),
+        };
+        Self { attempt: evidence.attempt, reached: evidence.mark.reached().number(), request_id }
+    }
+}
+
+pub(super) fn attempt_evidence(wire: &wire::AttemptEvidence<'_>) -> Result<AttemptEvidence, BodyError> {
+    let request_id = match wire.request_id {
+        None => None,
+        Some(text) => Some(RequestId::new(text).ok_or(BodyError::InvalidValue)?),
+    };
+    let mark = match (Reached::from_number(wire.reached).ok_or(BodyError::UnknownNumber)?, request_id) {
+        (Reached::RequestSent, None) => Mark::RequestSent,
+        (Reached::ResponseHeaders, request_id) => Mark::ResponseHeaders { request_id },
+        // The other steps are told by events.
+        (Reached::Selected | Reached::RequestSent | Reached::FirstOutput, _) => {
+            return Err(BodyError::InvalidValue);
+        }
+    };
+    if wire.attempt == 0 {
+        return Err(BodyError::Unproducible(Unproducible::AttemptZero));
+    }
+    Ok(AttemptEvidence { attempt: wire.attempt, mark })
+}
 
 impl<'a> From<&'a Target> for wire::Target<'a> {
     fn from(target: &'a Target) -> Self {

@@ -27,6 +27,9 @@ fn again(kind: u16, bytes: &[u8]) -> Option<Vec<u8>> {
         Some(RecordKind::MaterializedResult) => {
             decode_result(bytes).ok().map(|result| encode_result(&result).expect("it was decoded"))
         }
+        Some(RecordKind::AttemptEvidence) => {
+            decode_evidence(bytes).ok().map(|evidence| encode_evidence(&evidence).expect("it was decoded"))
+        }
         _ => decode(kind, bytes).ok().map(|body| {
             assert_eq!(body.kind(), kind);
             encode(&body).expect("it was decoded")
@@ -55,6 +58,29 @@ fn one_encoding_only() {
     check_refused(RecordKind::OutputDelta, &[5, 1, 0xff], BodyError::Malformed);
     check_refused(RecordKind::OutputDelta, &[], BodyError::Malformed);
     check_refused(RecordKind::Accepted, &[0], BodyError::NotCanonical);
+}
+
+#[test]
+fn evidence_is_a_step_that_no_event_tells() {
+    assert!(decode_evidence(&[1, 2, 0]).is_ok());
+    // Selected and first output, an unknown step, an identifier with a request that has no answer.
+    for (bytes, expected) in [
+        (&[1, 1, 0][..], BodyError::InvalidValue),
+        (&[1, 4, 0], BodyError::InvalidValue),
+        (&[1, 5, 0], BodyError::UnknownNumber),
+        (&[1, 2, 1, 1, b'a'], BodyError::InvalidValue),
+        (&[1, 3, 1, 0], BodyError::InvalidValue),
+        (&[1, 3, 1, 1, b' '], BodyError::InvalidValue),
+        (&[0, 2, 0], BodyError::Unproducible(Unproducible::AttemptZero)),
+        (&[1, 2, 0, 0], BodyError::NotCanonical),
+        (&[251, 1, 0, 2, 0], BodyError::NotCanonical),
+        (&[1, 2], BodyError::Malformed),
+    ] {
+        assert_eq!(decode_evidence(bytes), Err(expected), "{bytes:?}");
+    }
+    let nobody = AttemptEvidence { attempt: 0, mark: crate::Mark::RequestSent };
+    assert!(encode_evidence(&nobody).is_err());
+    assert_eq!(decode(66, &[1, 2, 0]), Err(BodyError::UnknownKind));
 }
 
 #[test]

@@ -36,6 +36,13 @@ pub(super) struct MaterializedResult<'a> {
 }
 
 #[derive(Encode, BorrowDecode)]
+pub(super) struct AttemptEvidence<'a> {
+    pub attempt: u32,
+    pub reached: u8,
+    pub request_id: Option<&'a str>,
+}
+
+#[derive(Encode, BorrowDecode)]
 pub(super) struct Accepted {}
 
 #[derive(Encode, BorrowDecode)]

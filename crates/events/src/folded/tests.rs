@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::arbitrary::{ID, created, stream};
-use crate::{Created, Identity, Snapshot, Target, materialize::materialize};
+use crate::{
+    AttemptEvidence, Created, Identity, Mark, RequestId, Snapshot, Target, materialize::materialize,
+};
 
 /// The class bits that the journal's records of executions have.
 const OPENS: u8 = 9;
@@ -33,12 +35,33 @@ fn rows(created: &Created, events: &[Event], text_bytes_max: usize, steps: &[u64
         }
         rows.push(event_row(0, event));
     }
+    number(&mut rows, steps);
+    rows
+}
+
+fn number(rows: &mut [Row], steps: &[u64]) {
     let mut sequence = 900;
     for (row, step) in rows.iter_mut().zip(steps.iter().cycle()) {
         sequence += step;
         row.sequence = sequence;
     }
-    rows
+}
+
+/// The stream with evidence behind each selection.
+fn evidenced(rows: Vec<Row>, steps: &[u64]) -> Vec<Row> {
+    let request_id = RequestId::new("req-1");
+    let marks = [Mark::RequestSent, Mark::ResponseHeaders { request_id }];
+    let mut with = Vec::new();
+    for one in rows {
+        let (selected, time_ms) = (one.kind == RecordKind::RouteSelected.number(), one.time_ms);
+        with.push(one);
+        for mark in marks.iter().filter(|_| selected) {
+            let evidence = AttemptEvidence { attempt: 7, mark: mark.clone() };
+            with.push(row(0, 66, 0, time_ms, 0, body::encode_evidence(&evidence).unwrap()));
+        }
+    }
+    number(&mut with, steps);
+    with
 }
 
 fn unfolded(rows: &[Row], bytes: &[u8]) -> Result<Vec<Row>, NotFolded> {
@@ -58,7 +81,8 @@ proptest! {
     ) {
         // Times of the journal fit 63 bits.
         let created = Created { created_at: Timestamp(created.created_at.0 / 2), ..created };
-        let mut rows = rows(&created, &events, if hashed { 0 } else { RESULT_BYTES_MAX }, &steps);
+        let rows = rows(&created, &events, if hashed { 0 } else { RESULT_BYTES_MAX }, &steps);
+        let mut rows = evidenced(rows, &steps);
         for (at, row) in rows.iter_mut().enumerate() {
             row.epoch = epochs[at / 5 % 2];
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Quantity, arbitrary, materialize::materialize};
+use crate::{Materializer, Quantity, arbitrary, materialize::materialize};
 
 const CREATED: Timestamp = Timestamp(1_767_225_600_000);
 
@@ -51,7 +51,7 @@ fn snapshot_and_result_text() {
         snapshot_json(&empty),
         "{\"execution_id\":\"11111111-2222-4333-8444-555555555555\",\"status\":\"accepted\",\
          \"created_at\":\"2026-01-01T00:00:00.000Z\",\"updated_at\":\"2026-01-01T00:00:00.000Z\",\
-         \"last_sequence\":0,\"usage\":[]}"
+         \"last_sequence\":0,\"usage\":[],\"attempts\":[]}"
     );
     assert_eq!(
         result_json(&empty),
@@ -73,7 +73,8 @@ fn snapshot_and_result_text() {
         snapshot_json(&failed),
         "{\"execution_id\":\"11111111-2222-4333-8444-555555555555\",\"status\":\"failed\",\
          \"created_at\":\"2026-01-01T00:00:00.000Z\",\"updated_at\":\"2026-01-01T00:00:00.000Z\",\
-         \"last_sequence\":3,\"usage\":[],\"target\":{\"provider\":\"p\",\"model\":\"m\"},\
+         \"last_sequence\":3,\"usage\":[],\
+         \"attempts\":[{\"attempt\":1,\"target\":{\"provider\":\"p\",\"model\":\"m\"},\"reached\":\"first_output\"}],\"target\":{\"provider\":\"p\",\"model\":\"m\"},\
          \"error\":{\"code\":\"rate_limited\",\"message\":\"Provider is busy\",\"retryable\":true,\"provider_code\":\"429\"},\
          \"result\":{\"outputs\":[{\"index\":0,\"type\":\"text\",\"text\":\"a\\\"\\n\"}],\"tool_calls\":[]}}"
     );
@@ -82,6 +83,26 @@ fn snapshot_and_result_text() {
         format!("{{\"status\":\"failed\",\"error\":{}}}", error_json(&failure))
     );
     assert_eq!(status_json(Status::Running, None), "{\"status\":\"running\"}");
+}
+
+#[test]
+fn attempts_show_what_is_known_of_each() {
+    let target = |provider: &str| Target { provider: provider.to_owned(), model: "m".to_owned() };
+    let error = ErrorFact::new(crate::PortableCode::RateLimited, "Provider is busy", true);
+    let mut fold = Materializer::new(arbitrary::ID, CREATED);
+    fold.push(&at(1, EventBody::RouteSelected { target: target("a"), attempt: 1 }));
+    let request_id = crate::RequestId::new("r\"1");
+    let mark = crate::Mark::ResponseHeaders { request_id };
+    fold.push_evidence(&crate::AttemptEvidence { attempt: 1, mark });
+    fold.push(&at(2, EventBody::RouteAttemptFailed { target: target("a"), attempt: 1, error }));
+    fold.push(&at(3, EventBody::RouteSelected { target: target("b"), attempt: 2 }));
+    fold.push_evidence(&crate::AttemptEvidence { attempt: 2, mark: crate::Mark::RequestSent });
+    let text = snapshot_json(&fold.snapshot());
+    let expected = "\"attempts\":[\
+         {\"attempt\":1,\"target\":{\"provider\":\"a\",\"model\":\"m\"},\"reached\":\"response_headers\",\"request_id\":\"r\\\"1\",\
+         \"error\":{\"code\":\"rate_limited\",\"message\":\"Provider is busy\",\"retryable\":true}},\
+         {\"attempt\":2,\"target\":{\"provider\":\"b\",\"model\":\"m\"},\"reached\":\"request_sent\"}]";
+    assert!(text.contains(expected), "{text}");
 }
 
 proptest! {

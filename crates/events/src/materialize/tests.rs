@@ -171,7 +171,7 @@ fn a_result_record_follows_the_snapshot() {
 fn reference(events: &[Event]) -> Value {
     let mut state = json!({
         "execution_id": arbitrary::ID.to_string(), "status": "accepted", "created_at": CREATED.to_string(),
-        "updated_at": CREATED.to_string(), "last_sequence": 0, "usage": [],
+        "updated_at": CREATED.to_string(), "last_sequence": 0, "usage": [], "attempts": [],
     });
     let mut outputs: BTreeMap<u64, String> = BTreeMap::new();
     let mut calls: Vec<[String; 3]> = Vec::new();
@@ -216,6 +216,7 @@ fn reference(events: &[Event]) -> Value {
             _ => {}
         }
     }
+    state["attempts"] = reference_attempts(events);
     if state.get("result").is_none() && !(outputs.is_empty() && calls.is_empty()) {
         let outputs: Vec<Value> = outputs
             .iter()
@@ -228,6 +229,27 @@ fn reference(events: &[Event]) -> Value {
         state["result"] = json!({"outputs": outputs, "tool_calls": calls});
     }
     state
+}
+
+fn reference_attempts(events: &[Event]) -> Value {
+    let mut attempts: Vec<Value> = Vec::new();
+    for event in events {
+        let event: Value = serde_json::from_str(&event_json(arbitrary::ID, event)).expect("valid");
+        let output = ["output.delta", "output.result", "tool.call.started", "tool.call.arguments.delta"];
+        let name = event["type"].as_str().expect("a string");
+        if name == "route.selected" {
+            let (attempt, target) = (&event["attempt"], &event["target"]);
+            attempts.push(json!({"attempt": attempt, "target": target, "reached": "selected"}));
+        } else if name == "route.attempt_failed" {
+            let same = |attempt: &&mut Value| attempt["attempt"] == event["attempt"];
+            if let Some(attempt) = attempts.iter_mut().rev().find(same) {
+                attempt["error"] = event["error"].clone();
+            }
+        } else if let (true, Some(newest)) = (output.contains(&name), attempts.last_mut()) {
+            newest["reached"] = "first_output".into();
+        }
+    }
+    attempts.into()
 }
 
 proptest! {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Dialect, JOURNAL_KIND_LAST, Outcome, Phase, PortableCode, RecordKind, Status, UsageSource};
+use super::{
+    Dialect, JOURNAL_KIND_LAST, Outcome, Phase, PortableCode, Reached, RecordKind, Status, UsageSource,
+};
 
 /// The numbers as first given out. A line here is never edited; a new member is a new line.
 #[test]
@@ -13,6 +15,7 @@ fn numbers_stay() {
         [
             (64, "created"),
             (65, "materialized_result"),
+            (66, "attempt_evidence"),
             (67, "origin"),
             (80, "execution.accepted"),
             (81, "route.selected"),
@@ -44,6 +47,8 @@ fn numbers_stay() {
     check_numbers(Outcome::from_number, Outcome::as_str, &["unknown", "not_dispatched"]);
     let dialects = ["openai_chat", "openai_responses", "anthropic_messages"];
     check_numbers(Dialect::from_number, Dialect::as_str, &dialects);
+    let steps = ["selected", "request_sent", "response_headers", "first_output"];
+    check_numbers(Reached::from_number, Reached::as_str, &steps);
     check_numbers(Phase::from_number, Phase::as_str, &["queued", "processing"]);
     check_numbers(UsageSource::from_number, UsageSource::as_str, &["provider", "runtime"]);
 }

@@ -1,7 +1,7 @@
 //! The schemas of bodies. What serde renders describes itself; events, snapshots and results are rendered by hand in
 //! `sealog_events::json`, so their schemas are made here from the same closed sets.
 
-use sealog_events::{Outcome, Phase, PortableCode, RecordKind, Status, UsageSource};
+use sealog_events::{Outcome, Phase, PortableCode, Reached, RecordKind, RequestId, Status, UsageSource};
 use sealog_execution::request::schema::generator;
 use sealog_execution::{ExecutionRequest, ProviderManifest};
 use serde_json::{Map, Value, json};
@@ -22,6 +22,7 @@ pub(super) fn all() -> Map<String, Value> {
         ("Target", object(&["provider", "model"], json!({ "provider": text(), "model": text() }))),
         ("UsageFact", usage_fact()),
         ("Artifact", artifact()),
+        ("Attempt", attempt()),
         ("Event", event()),
         ("Frame", frame()),
         ("Joined", joined()),
@@ -147,6 +148,21 @@ fn artifact() -> Value {
     )
 }
 
+fn attempt() -> Value {
+    let request_id = json!({ "type": "string", "minLength": 1, "maxLength": RequestId::BYTES_MAX });
+    let reached = closed(Reached::ALL.iter().map(|reached| reached.as_str()));
+    object(
+        &["attempt", "target", "reached"],
+        json!({
+            "attempt": count(1),
+            "target": schema("Target"),
+            "reached": described(reached, "How far records prove that it came; a step that is not shown is not proven."),
+            "request_id": described(request_id, "The provider's own, from the head of its answer."),
+            "error": schema("Error"),
+        }),
+    )
+}
+
 fn event() -> Value {
     let events = RecordKind::ALL.iter().filter(|kind| kind.is_event());
     let event = object(
@@ -231,7 +247,7 @@ fn any_result() -> Value {
 
 fn snapshot() -> Value {
     object(
-        &["execution_id", "status", "created_at", "updated_at", "last_sequence", "usage"],
+        &["execution_id", "status", "created_at", "updated_at", "last_sequence", "usage", "attempts"],
         json!({
             "execution_id": id(),
             "status": schema("Status"),
@@ -239,6 +255,7 @@ fn snapshot() -> Value {
             "updated_at": time(),
             "last_sequence": count(0),
             "usage": list("UsageFact"),
+            "attempts": list("Attempt"),
             "target": schema("Target"),
             "error": schema("Error"),
             "result": any_result(),

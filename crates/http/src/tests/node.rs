@@ -14,7 +14,7 @@ use sealog_engine::store::{
     StoredEvent, Watch,
 };
 use sealog_engine::{Engine, EngineOptions};
-use sealog_events::{Event, ExecutionId, Origin, Snapshot};
+use sealog_events::{AttemptEvidence, Event, ExecutionId, Origin, Snapshot};
 use sealog_execution::Registry;
 use sealog_providers_mock::MockProvider;
 use tokio::net::TcpStream;
@@ -67,6 +67,10 @@ impl EventStore for FaultyStore {
 
     fn append(&self, id: ExecutionId, event: Event) -> StoreFuture<'_, ()> {
         self.checked(self.inner.append(id, event))
+    }
+
+    fn note(&self, id: ExecutionId, evidence: AttemptEvidence) {
+        self.inner.note(id, evidence);
     }
 
     fn brief(&self, id: ExecutionId) -> StoreFuture<'_, Option<Brief>> {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
-use sealog_events::{Phase, PortableCode};
+use sealog_events::{Mark, Phase, PortableCode};
 use sealog_execution::{AbortSignal, Failure, FailureClass, ModelCall, ProviderEvent, ProviderStream};
-use sealog_upstream::{Endpoint, Post, UpstreamError};
+use sealog_upstream::{Endpoint, Head, Post, Sending, Step, UpstreamError};
 use tokio::task::JoinHandle;
 
 use crate::answers::{self, Status, Submitted};
@@ -20,18 +20,25 @@ use crate::request;
 
 /// Runs the call from the stream's first poll on.
 pub fn run(upstream: Arc<Upstream>, call: ModelCall) -> ProviderStream {
-    let run = Run { upstream, call, stage: Stage::Submit };
+    let run = Run { asking: Asking { upstream, call }, stage: Stage::Submit };
     stream::try_unfold(run, Run::next).boxed()
 }
 
 struct Run {
+    asking: Asking,
+    stage: Stage,
+}
+
+/// What is asked for, and of whom.
+struct Asking {
     upstream: Arc<Upstream>,
     call: ModelCall,
-    stage: Stage,
 }
 
 enum Stage {
     Submit,
+    Sending(Sending, HeaderMap<HeaderValue>),
+    Answered(Box<Head>, HeaderMap<HeaderValue>),
     Watch { task: Box<Task>, asked: u32, shown: Option<Phase> },
     Completed,
     Over,
@@ -56,35 +63,54 @@ impl Run {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Over) {
                 Stage::Submit => {
-                    let mut task = self.submit().await?;
+                    let (sending, headers) = self.asking.submit().await?;
+                    self.stage = Stage::Sending(sending, headers);
+                }
+                Stage::Sending(mut sending, headers) => {
+                    let (mark, stage) = match sending.next().await.map_err(|error| not_again(error.into()))? {
+                        Step::Sent => (Mark::RequestSent, Stage::Sending(sending, headers)),
+                        Step::Answered(head) => {
+                            let request_id = head.request_id().cloned();
+                            (Mark::ResponseHeaders { request_id }, Stage::Answered(Box::new(head), headers))
+                        }
+                    };
+                    self.stage = stage;
+                    return Ok(Some((ProviderEvent::Mark(mark), self)));
+                }
+                Stage::Answered(head, headers) => {
+                    let mut task = self.asking.answered(*head, headers).await?;
                     if task.places.is_none() {
                         task.give_up().await;
                         return Err(Failure::protocol("Provider named an unsafe address"));
                     }
                     self.stage = Stage::Watch { task, asked: 0, shown: None };
                 }
-                Stage::Watch { mut task, asked, shown } => match self.watch(&mut task, asked, shown).await {
-                    Ok((event, phase)) => {
-                        self.stage = match phase {
-                            Some(_) => Stage::Watch { task, asked: asked + 1, shown: phase },
-                            None => Stage::Completed,
-                        };
-                        if let Some(event) = event {
-                            return Ok(Some((event, self)));
+                Stage::Watch { mut task, asked, shown } => {
+                    match self.asking.watch(&mut task, asked, shown).await {
+                        Ok((event, phase)) => {
+                            self.stage = match phase {
+                                Some(_) => Stage::Watch { task, asked: asked + 1, shown: phase },
+                                None => Stage::Completed,
+                            };
+                            if let Some(event) = event {
+                                return Ok(Some((event, self)));
+                            }
+                        }
+                        Err(failure) => {
+                            task.give_up().await;
+                            return Err(failure);
                         }
                     }
-                    Err(failure) => {
-                        task.give_up().await;
-                        return Err(failure);
-                    }
-                },
+                }
                 Stage::Completed => return Ok(Some((ProviderEvent::Completed, self))),
                 Stage::Over => return Ok(None),
             }
         }
     }
+}
 
-    async fn submit(&self) -> Result<Box<Task>, Failure> {
+impl Asking {
+    async fn submit(&self) -> Result<(Sending, HeaderMap<HeaderValue>), Failure> {
         let Upstream { model, client, submit, .. } = &*self.upstream;
         let abort = &self.call.abort;
         model.supports(&self.call.model, &self.call.request)?;
@@ -103,7 +129,12 @@ impl Run {
         }
         let mut post = Post::new(submit, "application/json", body);
         post.headers = headers.clone();
-        let response = client.post(post, abort).await.map_err(|error| match error {
+        Ok((client.post_watched(post, abort), headers))
+    }
+
+    async fn answered(&self, head: Head, headers: HeaderMap<HeaderValue>) -> Result<Box<Task>, Failure> {
+        let model = &self.upstream.model;
+        let response = head.accept().map_err(|error| match error {
             // An explicit answer: nothing was accepted.
             UpstreamError::Status(_) => Failure::from(error),
             _ => not_again(error.into()),

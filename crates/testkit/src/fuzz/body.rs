@@ -34,6 +34,11 @@ pub(super) fn record_body(data: &[u8]) {
                 assert_eq!(body::encode_result(&result).as_deref(), Ok(bytes), "a body has one spelling");
             }
         }
+        RecordKind::AttemptEvidence => {
+            if let Ok(evidence) = within(memory, || body::decode_evidence(bytes)) {
+                assert_eq!(body::encode_evidence(&evidence).as_deref(), Ok(bytes), "a body has one spelling");
+            }
+        }
         RecordKind::Accepted
         | RecordKind::RouteSelected
         | RecordKind::RouteAttemptFailed

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sealog_events::body;
 use sealog_events::json::event_json;
-use sealog_events::materialize::materialize;
 use sealog_events::{
-    Event, EventBody, ExecutionId, Identity, MaterializedResult, RecordKind, Snapshot, Timestamp,
+    AttemptEvidence, Event, EventBody, ExecutionId, Identity, MaterializedResult, Materializer, RecordKind,
+    Snapshot, Timestamp,
 };
 use sealog_http::sse_frame;
 use sealog_journal::Record;
@@ -23,6 +23,7 @@ pub(super) struct Execution {
     pub(super) created_at: Timestamp,
     pub(super) identity: Option<Identity>,
     pub(super) events: Vec<Event>,
+    pub(super) evidence: Vec<AttemptEvidence>,
     pub(super) frames: Vec<String>,
     /// Sequence of `route.selected`.
     pub(super) routed: Option<u64>,
@@ -37,7 +38,10 @@ pub(super) struct Execution {
 
 impl Execution {
     pub(super) fn snapshot(&self, id: ExecutionId) -> Snapshot {
-        materialize(id, self.created_at, &self.events)
+        let mut fold = Materializer::new(id, self.created_at);
+        self.events.iter().for_each(|event| fold.push(event));
+        self.evidence.iter().for_each(|evidence| fold.push_evidence(evidence));
+        fold.into_snapshot()
     }
 
     pub(super) fn last_sequence(&self) -> u64 {
@@ -202,6 +206,11 @@ impl Log {
                 }
                 Ok(())
             }
+            RecordKind::AttemptEvidence => {
+                let evidence = body::decode_evidence(&record.body).map_err(|e| e.to_string())?;
+                self.open(id)?.evidence.push(evidence);
+                Ok(())
+            }
             _event => self.event(id, record, context),
         }
     }
@@ -245,6 +254,7 @@ impl Log {
             created_at: created.created_at,
             identity: created.identity,
             events: Vec::new(),
+            evidence: Vec::new(),
             frames: Vec::new(),
             routed: None,
             ended: None,

@@ -8,9 +8,10 @@ use std::collections::VecDeque;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use http::HeaderName;
+use sealog_events::Mark;
 use sealog_execution::{AbortSignal, Failure, ProviderEvent, ProviderStream};
 
-use crate::{Client, CredentialSource, Post, ServerEvent, UpstreamError};
+use crate::{Client, CredentialSource, Head, Post, Sending, ServerEvent, Step, UpstreamError};
 
 /// Reads one upstream's pieces in order.
 pub trait Translator: Send + 'static {
@@ -68,8 +69,17 @@ pub fn attempt<T: Translator>(
 
 enum Attempt<F, T> {
     Start { prepare: F, abort: AbortSignal },
+    Sending(Box<Sent<T>>, Sending),
+    Answered(Box<Sent<T>>, Box<Head>),
     Streaming(Box<Streaming<T>>),
     Over,
+}
+
+/// What the answer will be read with.
+struct Sent<T> {
+    framing: Framing,
+    translator: T,
+    abort: AbortSignal,
 }
 
 struct Streaming<T> {
@@ -85,22 +95,40 @@ where
     F: FnOnce() -> Result<Prepared<T>, Failure>,
     T: Translator,
 {
-    async fn next(self) -> Result<Option<(ProviderEvent, Attempt<F, T>)>, Failure> {
-        let mut streaming = match self {
-            // The request is judged before a key is read, and the key before a connection is opened.
-            Attempt::Start { prepare, abort } => Box::new(start(prepare()?, abort).await?),
-            Attempt::Streaming(streaming) => streaming,
-            Attempt::Over => return Ok(None),
-        };
-        let event = streaming.pull().await?;
-        // The connection closes with the completion signal: whatever follows it is not ours to read.
-        let over = matches!(event, ProviderEvent::Completed);
-        let next = if over { Attempt::Over } else { Attempt::Streaming(streaming) };
-        Ok(Some((event, next)))
+    async fn next(mut self) -> Result<Option<(ProviderEvent, Attempt<F, T>)>, Failure> {
+        loop {
+            self = match self {
+                // The request is judged before a key is read, and the key before a connection is opened.
+                Attempt::Start { prepare, abort } => {
+                    let (sent, sending) = start(prepare()?, abort).await?;
+                    Attempt::Sending(Box::new(sent), sending)
+                }
+                Attempt::Sending(sent, mut sending) => match sending.next().await? {
+                    Step::Sent => {
+                        let mark = ProviderEvent::Mark(Mark::RequestSent);
+                        return Ok(Some((mark, Attempt::Sending(sent, sending))));
+                    }
+                    Step::Answered(head) => {
+                        let request_id = head.request_id().cloned();
+                        let mark = ProviderEvent::Mark(Mark::ResponseHeaders { request_id });
+                        return Ok(Some((mark, Attempt::Answered(sent, Box::new(head)))));
+                    }
+                },
+                Attempt::Answered(sent, head) => Attempt::Streaming(Box::new(answered(*sent, *head)?)),
+                Attempt::Streaming(mut streaming) => {
+                    let event = streaming.pull().await?;
+                    // The connection closes with the completion signal: whatever follows it is not ours to read.
+                    let over = matches!(event, ProviderEvent::Completed);
+                    let next = if over { Attempt::Over } else { Attempt::Streaming(streaming) };
+                    return Ok(Some((event, next)));
+                }
+                Attempt::Over => return Ok(None),
+            }
+        }
     }
 }
 
-async fn start<T>(prepared: Prepared<T>, abort: AbortSignal) -> Result<Streaming<T>, Failure> {
+async fn start<T>(prepared: Prepared<T>, abort: AbortSignal) -> Result<(Sent<T>, Sending), Failure> {
     let Prepared { client, mut post, key, framing, translator } = prepared;
     if let Some(Key { source, header, prefix }) = key {
         let credential = tokio::select! {
@@ -110,7 +138,13 @@ async fn start<T>(prepared: Prepared<T>, abort: AbortSignal) -> Result<Streaming
         };
         post = post.with_header(header, credential.header(prefix));
     }
-    let response = client.post(post, &abort).await?;
+    let sending = client.post_watched(post, &abort);
+    Ok((Sent { framing, translator, abort }, sending))
+}
+
+fn answered<T>(sent: Sent<T>, head: Head) -> Result<Streaming<T>, Failure> {
+    let Sent { framing, translator, abort } = sent;
+    let response = head.accept()?;
     let pieces = match framing {
         Framing::ServerSentEvents => response.events()?.boxed(),
         Framing::JsonLines => response.lines(framing.media_type())?,

@@ -11,8 +11,9 @@ mod server;
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use sealog_events::ExecutionId;
-use sealog_execution::{AbortSignal, ExecutionRequest, ModelCall};
+use sealog_execution::{AbortSignal, ExecutionRequest, ModelCall, ProviderEvent, ProviderStream};
 use serde_json::Value;
 
 pub use script::{Gate, Script};
@@ -37,4 +38,10 @@ pub fn call(body: &Value, model: &str, abort: &AbortSignal) -> ModelCall {
         model: model.to_owned(),
         abort: abort.clone(),
     }
+}
+
+/// The stream without its marks, for tests of what an attempt says rather than of what it proves.
+pub fn unmarked(stream: ProviderStream) -> ProviderStream {
+    let is_mark = |item: &Result<ProviderEvent, _>| matches!(item, Ok(ProviderEvent::Mark(_)));
+    stream.filter(move |item| std::future::ready(!is_mark(item))).boxed()
 }

@@ -3,6 +3,8 @@
 //! An adapter's tests describe one whole answer of its protocol; the suite sends it late, cut, split, broken, too
 //! large, as something else, or not at all. Cases that must end by a timeout use short ones.
 
+mod marks;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use sealog_execution::{
     AbortSignal, ExecutionRequest, Failure, ModelCall, ModelProvider, ProviderEvent, ProviderStream,
 };
 
-use super::{Gate, Script, ScriptedServer};
+use super::{Gate, Script, ScriptedServer, unmarked};
 use crate::model::Framing;
 use crate::{EVENT_BYTES_MAX, Timeouts};
 
@@ -132,11 +134,21 @@ pub async fn run(
     suite.statuses().await?;
     suite.redirects().await?;
     suite.given_up().await?;
+    suite.marks().await?;
     Ok(suite.wrong.0)
 }
 
 impl Suite<'_> {
     fn start(&self, server: &ScriptedServer, timeouts: Timeouts, abort: &AbortSignal) -> ProviderStream {
+        unmarked(self.start_marked(server, timeouts, abort))
+    }
+
+    fn start_marked(
+        &self,
+        server: &ScriptedServer,
+        timeouts: Timeouts,
+        abort: &AbortSignal,
+    ) -> ProviderStream {
         let provider = (self.make)(server, timeouts);
         let models = provider.manifest().map(|manifest| manifest.models).unwrap_or_default();
         provider.execute(ModelCall {

@@ -67,6 +67,14 @@ impl ScriptedServer {
         Ok(ScriptedServer { address, shared, accepting })
     }
 
+    /// The address of a port that was free a moment ago: nobody listens there.
+    pub async fn absent() -> std::io::Result<ScriptedServer> {
+        let address = TcpListener::bind(("127.0.0.1", 0)).await?.local_addr()?;
+        let (requests, progress) = (Mutex::default(), watch::Sender::new(Progress::default()));
+        let shared = Arc::new(Shared { scripts: Vec::new(), requests, progress });
+        Ok(ScriptedServer { address, shared, accepting: tokio::spawn(async {}).abort_handle() })
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures_util::stream;
 use sealog_disk::testing::{ManualClock, SeededEntropy};
-use sealog_events::{Event, EventBody, ExecutionId, Identity, Origin, PortableCode, Snapshot};
+use sealog_events::{
+    AttemptEvidence, Event, EventBody, ExecutionId, Identity, Origin, PortableCode, Snapshot,
+};
 use sealog_execution::manifest::PROTOCOL_VERSION;
 use sealog_execution::{
     AbortSignal, ExecutionRequest, Failure, Modality, ModelCall, ModelManifest, ModelProvider, ProviderEvent,
@@ -275,6 +277,11 @@ impl EventStore for TestStore {
                 }
             }
         })
+    }
+
+    fn note(&self, id: ExecutionId, evidence: AttemptEvidence) {
+        note(&self.log, format!("noted {} of {}", evidence.mark.reached(), evidence.attempt));
+        self.inner.note(id, evidence);
     }
 
     fn brief(&self, id: ExecutionId) -> StoreFuture<'_, Option<Brief>> {

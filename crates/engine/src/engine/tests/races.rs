@@ -1,5 +1,5 @@
 //! Seeded races: completion, failure, fallback, panic, cancel, deadline, shutdown, a full gate and a failing store meet in
-//! every order on one thread with a paused clock. Whatever wins, each execution has exactly one terminal event, its
+//! every order that a seeded scheduler finds, on one thread with a paused clock. Whatever wins, each execution has exactly one terminal event, its
 //! attempts are told as they were made, and nothing is left behind. A failing seed is printed and repeats exactly.
 
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ use sealog_execution::lease::GateCounts;
 use serde_json::Value;
 
 use super::harness::*;
+use super::scheduler::{Shuffling, scheduled};
 use crate::{EngineOptions, StoreError};
 
 const SEEDS: u64 = 3000;
@@ -107,6 +108,7 @@ fn setup(dice: &Dice, seed: u64) -> Setup {
 
 /// Runs one seed; returns how its executions ended, and whether one of them fell back.
 async fn race(seed: u64) -> Vec<(Status, PortableCode, bool)> {
+    let _shuffling = Shuffling::with(seed.rotate_left(32));
     let dice = Dice(SeededEntropy::new(seed));
     let bench = setup(&dice, seed).start();
     let mut ids = Vec::new();
@@ -120,19 +122,19 @@ async fn race(seed: u64) -> Vec<(Status, PortableCode, bool)> {
     for _ in 0..dice.below(3) {
         let (engine, at, yields) = (bench.engine.clone(), dice.below(SPAN_MS), dice.below(3));
         let id = ids[dice.below(ids.len() as u64) as usize];
-        others.push(tokio::spawn(async move {
+        others.push(tokio::spawn(scheduled(async move {
             tokio::time::sleep(Duration::from_millis(at)).await;
             for _ in 0..yields {
                 tokio::task::yield_now().await;
             }
             engine.cancel(id).await.unwrap();
-        }));
+        })));
     }
     let (engine, at) = (bench.engine.clone(), if dice.one_in(3) { dice.below(SPAN_MS) } else { 3_600_000 });
-    others.push(tokio::spawn(async move {
+    others.push(tokio::spawn(scheduled(async move {
         tokio::time::sleep(Duration::from_millis(at)).await;
         assert!(engine.shutdown().await);
-    }));
+    })));
     for other in others {
         other.await.unwrap();
     }

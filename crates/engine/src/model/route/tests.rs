@@ -103,6 +103,32 @@ fn only_true_booleans_constrain() {
 }
 
 #[test]
+fn a_request_for_one_target_has_no_other_candidate() {
+    let models = || vec![model("1", |_| {}), model("2", |_| {})];
+    let manifests = [provider("a", models()), provider("b", models())];
+    let mut request = request(r#""routing":{"provider_order":["a"]}"#);
+    let target =
+        |provider: &str, model: &str| Target { provider: provider.to_owned(), model: model.to_owned() };
+    request.only = Some(target("b", "2"));
+    assert_eq!(candidates(&request, &manifests), [target("b", "2")]);
+    request.only = Some(target("b", "3"));
+    assert_eq!(candidates(&request, &manifests), []);
+}
+
+#[test]
+fn tools_in_a_conversation_need_a_model_that_was_declared_to_have_them() {
+    let manifests = [
+        provider("plain", vec![model("1", |_| {})]),
+        provider("tools", vec![model("1", |model| model.tools = true)]),
+    ];
+    let tools = r#""extensions":{"conversation":{"messages":[{"role":"user","parts":[{"type":"text","text":"t"}]}],
+        "tools":[{"name":"f","parameters":{"type":"object"}}]}}"#;
+    check(tools, &manifests, &["tools/1"]);
+    // No requirement, and none that says otherwise, enables what the configuration did not.
+    check(&format!(r#"{tools},"requirements":{{"tools":false}}"#), &manifests[..1], &[]);
+}
+
+#[test]
 fn a_recheck_asks_for_the_same_model() {
     let manifest = provider("a", vec![model("1", |model| model.tools = true), model("2", |_| {})]);
     let request = request(r#""requirements":{"tools":true}"#);

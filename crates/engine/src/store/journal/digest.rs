@@ -147,7 +147,10 @@ fn number(bytes: &mut &[u8]) -> Option<u64> {
 /// The status that an event of this kind gives; only a failure's body has to be asked.
 fn status(kind: RecordKind, bytes: &[u8]) -> Result<Status, BodyError> {
     Ok(match kind {
-        RecordKind::Created | RecordKind::MaterializedResult | RecordKind::Origin => {
+        RecordKind::Created
+        | RecordKind::MaterializedResult
+        | RecordKind::Origin
+        | RecordKind::AttemptEvidence => {
             return Err(BodyError::UnknownKind);
         }
         RecordKind::Accepted => Status::Accepted,

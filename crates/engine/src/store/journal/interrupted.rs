@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sealog_events::{
-    ErrorFact, Event, EventBody, ExecutionId, Materializer, Outcome, PortableCode, Status, Timestamp,
+    ErrorFact, Event, EventBody, ExecutionId, Materializer, Outcome, PortableCode, Reached, Status, Timestamp,
 };
 use sealog_journal::{Admission, Journal, JournalError, RecoveryReport, Refusal, Ticket, Unit};
 
@@ -26,6 +26,8 @@ const RETRY: Duration = Duration::from_secs(1);
 pub struct Interrupted {
     pub id: ExecutionId,
     pub outcome: Outcome,
+    /// How far its newest attempt provably came; `None` without an attempt.
+    pub reached: Option<Reached>,
 }
 
 impl Interrupted {
@@ -71,7 +73,7 @@ pub(super) fn end_all(
         // Only what is certain is called so: no attempt was ever announced, and neither a cut nor a copy hides one.
         let certain = !found.routed && !found.restored && !recovery.cut_written_bytes();
         let outcome = if certain { Outcome::NotDispatched } else { Outcome::Unknown };
-        on_their_way.push(begin(journal, Interrupted { id, outcome }, found, now)?);
+        on_their_way.push(begin(journal, Interrupted { id, outcome, reached: None }, found, now)?);
     }
     let mut endings = Endings { ended: Vec::new(), unended: Vec::new() };
     for Ending { interrupted, terminal, json_bytes, hashed, ticket } in on_their_way {
@@ -101,13 +103,14 @@ pub(super) fn end_all(
 
 fn begin(
     journal: &Journal,
-    interrupted: Interrupted,
+    mut interrupted: Interrupted,
     found: &Found,
     now: Timestamp,
 ) -> Result<Ending, OpenError> {
     let event = interrupted.event(found.kept.sequence + 1, now.max(found.time));
     let terminal = records::prepare(interrupted.id, &event).map_err(OpenError::NotEnded)?;
     let mut fold = fold(journal, interrupted.id, found.kept.created_at).map_err(OpenError::NotEnded)?;
+    interrupted.reached = fold.attempts().last().map(|attempt| attempt.reached);
     fold.push(&terminal.event);
     let snapshot = fold.into_snapshot();
     let ending = |text| records::ending(&snapshot, &terminal.record, text).map_err(OpenError::NotEnded);

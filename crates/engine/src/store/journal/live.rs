@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sealog_events::{Event, ExecutionId, Materializer, Snapshot, Timestamp};
 use tokio::sync::watch;
 
+use super::evidence::Pending;
 use crate::store::StoredEvent;
 
 /// Text of the newest events kept per active execution, in bytes; always at least one event.
@@ -46,6 +47,8 @@ pub(crate) struct Live {
     pub(crate) window: Window,
     /// The fold of all durable events. Shared with readers that take a snapshot at the moment.
     pub(crate) fold: Arc<Materializer>,
+    /// Evidence of attempts that is not known to be durable.
+    pub(super) pending: Vec<Pending>,
     /// Told at every durable event; closed when the execution is no longer live.
     pub(crate) changed: watch::Sender<()>,
 }
@@ -55,17 +58,20 @@ impl Live {
         Live {
             window: Window::default(),
             fold: Arc::new(Materializer::new(id, created_at)),
+            pending: Vec::new(),
             changed: watch::Sender::new(()),
         }
     }
 
     /// An execution of an earlier process that has not ended: its events are in the journal.
     pub(crate) fn resumed(fold: Materializer) -> Live {
-        Live { window: Window::default(), fold: Arc::new(fold), changed: watch::Sender::new(()) }
+        let changed = watch::Sender::new(());
+        Live { window: Window::default(), fold: Arc::new(fold), pending: Vec::new(), changed }
     }
 
     /// Takes an event that is durable.
     pub(crate) fn push(&mut self, event: &Event, stored: StoredEvent) {
+        self.settle();
         Arc::make_mut(&mut self.fold).push(event);
         self.window.push(stored);
         self.changed.send_replace(());

@@ -426,9 +426,7 @@ pub(super) fn fold(
     let mut fold = Materializer::new(id, created_at);
     for record in journal.read_stream(records::stream(id), 1) {
         let record = record.map_err(|error| failed("a stream could not be read", &error))?;
-        if let Some(event) = records::event(&record).map_err(|_| StoreError::Failed)? {
-            fold.push(&event);
-        }
+        records::take(&mut fold, &record).map_err(|_| StoreError::Failed)?;
     }
     Ok(fold)
 }

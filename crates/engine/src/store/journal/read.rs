@@ -81,7 +81,8 @@ impl Shared {
         let (brief, pin) = {
             let mut state = self.readable()?;
             let Some(brief) = self.visible(&state, id) else { return Ok(None) };
-            if let Some(live) = state.records.get(&id).and_then(|record| record.live.as_ref()) {
+            if let Some(live) = state.records.get_mut(&id).and_then(|record| record.live.as_mut()) {
+                live.settle();
                 let fold = Arc::clone(&live.fold);
                 drop(state);
                 return Ok(Some(fold.snapshot()));

@@ -6,8 +6,8 @@
 use sealog_events::body::{self, BodyError};
 use sealog_events::limits::RESULT_BYTES_MAX;
 use sealog_events::{
-    Created, Event, ExecutionId, Identity, MaterializedResult, Origin, RecordKind, Snapshot, Timestamp,
-    limits,
+    AttemptEvidence, Created, Event, ExecutionId, Identity, MaterializedResult, Materializer, Origin,
+    RecordKind, Snapshot, Timestamp, limits,
 };
 use sealog_journal::{Class, NewRecord, Record, StreamId, Unit};
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET};
@@ -125,6 +125,39 @@ fn result(snapshot: &Snapshot, text: Text) -> Result<NewRecord, StoreError> {
         logical_size: 0,
         body: body::encode_result(&result).map_err(unstorable)?,
     })
+}
+
+/// The record of evidence, beside the events.
+///
+/// # Errors
+/// Evidence that cannot exist.
+pub(crate) fn evidence(
+    id: ExecutionId,
+    evidence: &AttemptEvidence,
+    time: Timestamp,
+) -> Result<NewRecord, StoreError> {
+    Ok(NewRecord {
+        kind: RecordKind::AttemptEvidence.number(),
+        stream: Some(stream(id)),
+        class: Class::NONE,
+        event_number: 0,
+        time_ms: time.0,
+        logical_size: 0,
+        body: body::encode_evidence(evidence).map_err(unstorable)?,
+    })
+}
+
+/// Takes a record of an execution into its fold; what is neither event nor evidence says nothing there.
+///
+/// # Errors
+/// The body is not what its kind requires.
+pub(crate) fn take(fold: &mut Materializer, record: &Record) -> Result<(), BodyError> {
+    if record.kind == RecordKind::AttemptEvidence.number() {
+        fold.push_evidence(&body::decode_evidence(&record.body)?);
+    } else if let Some(event) = event(record)? {
+        fold.push(&event);
+    }
+    Ok(())
 }
 
 /// Most executions that one record forgets: its frame must fit into what the reserve has beside the ends of others.

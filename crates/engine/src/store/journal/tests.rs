@@ -3,6 +3,7 @@
 mod compaction;
 mod crash;
 mod engine;
+mod evidence;
 mod model;
 mod origin;
 mod reopen;

@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::json::event_json;
-use crate::{Dialect, Event, Origin};
+use crate::{Dialect, Event, Mark, Origin, RequestId};
 
 enum Value {
     Event(EventBody),
     Created(Created),
     Origin(Origin),
     Result(MaterializedResult),
+    Evidence(AttemptEvidence),
 }
 
 macro_rules! text {
@@ -23,6 +24,7 @@ const fn files(kind: RecordKind) -> (&'static str, &'static str) {
         RecordKind::Created => (text!("64-created.hex"), ""),
         RecordKind::MaterializedResult => (text!("65-materialized_result.hex"), ""),
         RecordKind::Origin => (text!("67-origin.hex"), ""),
+        RecordKind::AttemptEvidence => (text!("66-attempt_evidence.hex"), ""),
         RecordKind::Accepted => (text!("80-execution.accepted.hex"), text!("80-execution.accepted.jsonl")),
         RecordKind::RouteSelected => (text!("81-route.selected.hex"), text!("81-route.selected.jsonl")),
         RecordKind::RouteAttemptFailed => {
@@ -50,6 +52,7 @@ fn values(kind: RecordKind) -> Vec<Value> {
         RecordKind::Created => created(),
         RecordKind::MaterializedResult => results(),
         RecordKind::Origin => origins(),
+        RecordKind::AttemptEvidence => evidence(),
         RecordKind::Accepted => events(vec![EventBody::Accepted]),
         RecordKind::RouteSelected => events(vec![
             EventBody::RouteSelected { target: target(), attempt: 1 },
@@ -119,6 +122,16 @@ fn results() -> Vec<Value> {
         Value::Result(result(Status::Succeeded, text, true)),
         Value::Result(result(Status::Cancelled, text, false)),
         Value::Result(result(Status::Failed, "", false)),
+    ]
+}
+
+fn evidence() -> Vec<Value> {
+    let evidence = |attempt, mark| Value::Evidence(AttemptEvidence { attempt, mark });
+    let request_id = RequestId::new("req_011CSHoEeqs5C35K2UUqR7Fy");
+    vec![
+        evidence(1, Mark::RequestSent),
+        evidence(2, Mark::ResponseHeaders { request_id }),
+        evidence(300, Mark::ResponseHeaders { request_id: None }),
     ]
 }
 
@@ -251,6 +264,10 @@ fn every_kind_reads_and_writes_its_vectors() {
                 Value::Result(result) => {
                     assert_eq!(encode_result(&result).as_ref(), Ok(&bytes));
                     assert_eq!(decode_result(&bytes), Ok(result));
+                }
+                Value::Evidence(evidence) => {
+                    assert_eq!(encode_evidence(&evidence).as_ref(), Ok(&bytes));
+                    assert_eq!(decode_evidence(&bytes), Ok(evidence));
                 }
             }
         }

@@ -58,7 +58,8 @@ fn call(model: &str, abort: &AbortSignal) -> ModelCall {
 type Outcome = (Vec<ProviderEvent>, Option<Failure>);
 
 async fn run(provider: &FalQueue) -> Outcome {
-    let mut stream = provider.execute(call(&provider.upstream.model.model, &AbortSignal::new()));
+    let mut stream =
+        testing::unmarked(provider.execute(call(&provider.upstream.model.model, &AbortSignal::new())));
     let (mut events, mut failure) = (Vec::new(), None);
     while let Some(item) = stream.next().await {
         match item {
@@ -131,7 +132,7 @@ async fn facts_62_an_abort_cancels_the_task_once() {
         queue(vec![submitted(), status("IN_QUEUE"), Script::new().stall(), json_answer(202, json!({}))])
             .await;
     let abort = AbortSignal::new();
-    let mut stream = provider(&server).execute(call(MODEL, &abort));
+    let mut stream = testing::unmarked(provider(&server).execute(call(MODEL, &abort)));
     assert!(matches!(stream.next().await, Some(Ok(ProviderEvent::Progress { .. }))));
     let (failure, ()) = tokio::join!(stream.next(), async {
         server.requested(3).await;
@@ -156,7 +157,7 @@ async fn facts_62_a_cancel_that_stalls_is_bounded_and_the_failure_stays() {
 #[tokio::test]
 async fn a_dropped_stream_cancels_the_task() {
     let server = queue(vec![submitted(), status("IN_QUEUE"), json_answer(202, json!({}))]).await;
-    let mut stream = provider(&server).execute(call(MODEL, &AbortSignal::new()));
+    let mut stream = testing::unmarked(provider(&server).execute(call(MODEL, &AbortSignal::new())));
     assert!(matches!(stream.next().await, Some(Ok(_))));
     drop(stream);
     server.requested(3).await;

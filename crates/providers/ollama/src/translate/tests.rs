@@ -18,7 +18,9 @@ fn shown(event: &ProviderEvent) -> String {
                 .fold("usage".to_owned(), |text, fact| format!("{text} {}={}", fact.unit, fact.quantity))
         }
         ProviderEvent::Completed => "completed".to_owned(),
-        ProviderEvent::Progress { .. } | ProviderEvent::Result { .. } => unreachable!("never sent"),
+        ProviderEvent::Mark(_) | ProviderEvent::Progress { .. } | ProviderEvent::Result { .. } => {
+            unreachable!("never sent")
+        }
     }
 }
 

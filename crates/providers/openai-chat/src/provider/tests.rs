@@ -218,7 +218,7 @@ async fn an_answer_that_is_no_stream_is_a_protocol_error() {
 async fn a_reset_within_the_answer_is_not_retryable() {
     let gate = Gate::new();
     let server = server(Script::new().event_stream().data(TEXT[0]).send("data: {").wait(&gate).reset()).await;
-    let mut stream = provider(&server, "").execute(call(text(), &AbortSignal::new()));
+    let mut stream = testing::unmarked(provider(&server, "").execute(call(text(), &AbortSignal::new())));
     assert!(matches!(stream.next().await, Some(Ok(ProviderEvent::OutputDelta { .. }))));
     gate.open();
     let failure = stream.next().await.unwrap().unwrap_err();
@@ -230,7 +230,7 @@ async fn a_reset_within_the_answer_is_not_retryable() {
 async fn an_abort_ends_the_attempt_and_the_upstream_connection() {
     let abort = AbortSignal::new();
     let server = server(Script::new().event_stream().data(TEXT[0]).stall()).await;
-    let mut stream = provider(&server, "").execute(call(text(), &abort));
+    let mut stream = testing::unmarked(provider(&server, "").execute(call(text(), &abort)));
     assert!(matches!(stream.next().await, Some(Ok(ProviderEvent::OutputDelta { .. }))));
     let (failure, ()) = tokio::join!(stream.next(), async { abort.cancel() });
     assert_eq!(failure.unwrap().unwrap_err().code, PortableCode::Cancelled);
@@ -240,7 +240,7 @@ async fn an_abort_ends_the_attempt_and_the_upstream_connection() {
 #[tokio::test]
 async fn a_dropped_attempt_closes_the_upstream_connection() {
     let server = server(Script::new().event_stream().data(TEXT[0]).stall()).await;
-    let mut stream = provider(&server, "").execute(call(text(), &AbortSignal::new()));
+    let mut stream = testing::unmarked(provider(&server, "").execute(call(text(), &AbortSignal::new())));
     assert!(matches!(stream.next().await, Some(Ok(_))));
     drop(stream);
     server.abandoned(1).await;

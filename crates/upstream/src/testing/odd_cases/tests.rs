@@ -86,7 +86,7 @@ impl ModelProvider for Provider {
         let again =
             Provider { careless: Careless::No, client: self.client.clone(), model: self.model.clone() };
         let first = futures_util::stream::once(async move {
-            let sent = again.execute(call).next().await;
+            let sent = unmarked(again.execute(call)).next().await;
             sent.unwrap_or(Ok(ProviderEvent::Completed))
         });
         first.chain(stream).boxed()

@@ -14,7 +14,7 @@ fn files(host: &Host) -> Vec<String> {
 }
 
 /// Until the node's own thread has compacted something.
-async fn compacted(host: &Host) {
+pub(super) async fn compacted(host: &Host) {
     while !files(host).iter().any(|file| file.contains('-')) {
         // Its rate goes by the clock.
         host.clock.advance(Duration::from_millis(50));

@@ -3,7 +3,7 @@
 
 use sealog_disk::sim::{Choice, SimDisk};
 use sealog_disk::{Folder, Name};
-use sealog_events::{ErrorFact, EventBody, ExecutionId, PortableCode};
+use sealog_events::{AttemptEvidence, ErrorFact, EventBody, ExecutionId, PortableCode};
 use sealog_journal::{Journal, JournalError};
 
 use super::setup::{Host, append, completed, create, delta, drive, id, selected};
@@ -215,7 +215,8 @@ fn the_order_of_an_export_is_checked() {
         Line::Execution { id: of, .. }
         | Line::Origin { id: of, .. }
         | Line::Event { id: of, .. }
-        | Line::Result { id: of, .. } => *of == id(number),
+        | Line::Result { id: of, .. }
+        | Line::Evidence { id: of, .. } => *of == id(number),
         Line::Header { .. }
         | Line::Forget { .. }
         | Line::Missing { .. }
@@ -355,6 +356,7 @@ fn lines_have_the_members_of_the_schema() {
         serde_json::from_str(include_str!("../../../../../../spec/schema/export.json")).unwrap();
     let (bytes, _) = exported(&written(), None);
     let digest = [7; 32];
+    let mark = sealog_events::Mark::RequestSent;
     let origin = sealog_events::Origin {
         dialect: sealog_events::Dialect::OpenAiChat,
         model: "m".to_owned(),
@@ -363,6 +365,7 @@ fn lines_have_the_members_of_the_schema() {
     };
     let rare = [
         Line::Origin { id: id(1), origin },
+        Line::Evidence { id: id(1), time_ms: 1, evidence: AttemptEvidence { attempt: 1, mark } },
         Line::Forget { time_ms: 1, ids: vec![id(1)] },
         Line::Missing { id: id(1), first: 0, last: 3 },
         Line::Gap { segment: 1, offset: 2, first_sequence: 3, last_sequence: None },

@@ -147,6 +147,12 @@ impl Checker {
                     return Err("a result stands once and before the event that ends its execution");
                 }
             }
+            Line::Evidence { id, .. } => {
+                let execution = self.executions.get(&id).ok_or(UNKNOWN)?;
+                if execution.ended || execution.result.is_some() {
+                    return Err("evidence of an attempt stands before the end of its execution");
+                }
+            }
             Line::Forget { ids, .. } => {
                 for id in ids {
                     self.executions.remove(&id).ok_or(UNKNOWN)?;

@@ -191,6 +191,11 @@ impl<'a> State<'a> {
                 self.up_to(id, 0);
                 Line::Result { id, time_ms: record.time_ms, result }
             }
+            RecordKind::AttemptEvidence => {
+                let evidence = body::decode_evidence(&record.body).ok()?;
+                self.up_to(id, 0);
+                Line::Evidence { id, time_ms: record.time_ms, evidence }
+            }
             RecordKind::Accepted
             | RecordKind::RouteSelected
             | RecordKind::RouteAttemptFailed
@@ -214,7 +219,7 @@ impl<'a> State<'a> {
         Some(())
     }
 
-    /// Says what is missing before event `number`; 0: before a result, which has no number.
+    /// Says what is missing before event `number`; 0: before a record that has no number.
     fn up_to(&mut self, id: ExecutionId, number: u64) {
         let first = self.next.get(&id).copied().unwrap_or(0);
         let missing = match first {

@@ -131,6 +131,11 @@ impl Writer<'_> {
                     body: body::encode_result(&result).map_err(|_| ImportError::Changed)?,
                 }];
             }
+            Line::Evidence { id, time_ms, evidence } if self.wanted(id) => {
+                self.flush()?;
+                let record = records::evidence(id, &evidence, Timestamp(time_ms));
+                self.submit(Unit::one(record.map_err(|_| ImportError::Changed)?))?;
+            }
             Line::Event { id, event } if self.wanted(id) => {
                 let record = records::prepare(id, &event).map_err(|_| ImportError::Changed)?.record;
                 self.done.events += 1;
@@ -152,6 +157,7 @@ impl Writer<'_> {
             Line::Execution { .. }
             | Line::Origin { .. }
             | Line::Result { .. }
+            | Line::Evidence { .. }
             | Line::Event { .. }
             | Line::Header { .. }
             | Line::Missing { .. }

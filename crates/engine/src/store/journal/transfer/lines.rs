@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use sealog_events::json::event_json;
 use sealog_events::{
-    Created, Dialect, Event, ExecutionId, Identity, MaterializedResult, Origin, Timestamp, body, limits,
+    AttemptEvidence, Created, Dialect, Event, ExecutionId, Identity, Mark, MaterializedResult, Origin,
+    Timestamp, body, limits,
 };
 use sealog_journal_format::journal_records::Forget;
 use sealog_journal_format::limits::SEQUENCE_MAX;
@@ -63,6 +64,11 @@ pub enum Line {
         id: ExecutionId,
         time_ms: u64,
         result: MaterializedResult,
+    },
+    Evidence {
+        id: ExecutionId,
+        time_ms: u64,
+        evidence: AttemptEvidence,
     },
     Forget {
         time_ms: u64,
@@ -146,6 +152,7 @@ impl Line {
                 hex(&result.sha256),
                 hex(&body::encode_result(result).unwrap_or_default())
             ),
+            Line::Evidence { id, time_ms, evidence } => spell_evidence(*id, *time_ms, evidence),
             Line::Forget { time_ms, ids } => {
                 let ids: Vec<String> = ids.iter().map(|id| format!("\"{id}\"")).collect();
                 format!("{{\"forget\":{{\"time_ms\":{time_ms},\"execution_ids\":[{}]}}}}", ids.join(","))
@@ -184,6 +191,23 @@ impl Line {
     }
 }
 
+fn spell_evidence(id: ExecutionId, time_ms: u64, evidence: &AttemptEvidence) -> String {
+    let request_id = match &evidence.mark {
+        Mark::RequestSent => None,
+        Mark::ResponseHeaders { request_id } => request_id.as_ref(),
+    };
+    // Printable ASCII: quotes and backslashes are all that JSON escapes in it.
+    let escaped = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    format!(
+        "{{\"evidence\":{{\"execution_id\":\"{id}\",\"time_ms\":{time_ms},\"attempt\":{},\"reached\":\"{}\",\
+         \"request_id\":{},\"body\":\"{}\"}}}}",
+        evidence.attempt,
+        evidence.mark.reached(),
+        request_id.map_or("null".to_owned(), |id| escaped(id.as_str())),
+        hex(&body::encode_evidence(evidence).unwrap_or_default())
+    )
+}
+
 /// The digest over lines: each link is over the one before and the next line.
 #[must_use]
 pub fn link(before: &[u8; 32], line: &[u8]) -> [u8; 32] {
@@ -210,6 +234,8 @@ enum Wire<'a> {
     Event(EventWire<'a>),
     #[serde(borrow)]
     Result(ResultWire<'a>),
+    #[serde(borrow)]
+    Evidence(EvidenceWire<'a>),
     #[serde(borrow)]
     Forget(ForgetWire<'a>),
     #[serde(borrow)]
@@ -293,6 +319,21 @@ struct ResultWire<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct EvidenceWire<'a> {
+    #[serde(borrow)]
+    execution_id: Text<'a>,
+    time_ms: u64,
+    #[serde(rename = "attempt")]
+    _attempt: u32,
+    #[serde(rename = "reached")]
+    _reached: Text<'a>,
+    #[serde(rename = "request_id")]
+    _request_id: Option<Text<'a>>,
+    body: Text<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ForgetWire<'a> {
     time_ms: u64,
     #[serde(borrow)]
@@ -371,6 +412,10 @@ impl Wire<'_> {
             Wire::Result(ResultWire { execution_id, time_ms, body, .. }) => {
                 let result = body::decode_result(&bytes(&body)?).map_err(|_| LineError::Body)?;
                 Line::Result { id: id(&execution_id)?, time_ms: time(time_ms)?, result }
+            }
+            Wire::Evidence(EvidenceWire { execution_id, time_ms, body, .. }) => {
+                let evidence = body::decode_evidence(&bytes(&body)?).map_err(|_| LineError::Body)?;
+                Line::Evidence { id: id(&execution_id)?, time_ms: time(time_ms)?, evidence }
             }
             Wire::Forget(ForgetWire { time_ms, execution_ids }) => {
                 if execution_ids.is_empty() || execution_ids.len() > Forget::STREAMS_MAX {
