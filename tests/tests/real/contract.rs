@@ -31,7 +31,7 @@ const CHECKS_EXCLUDED: &[&str] = &[
     "ensure_resource_availability",
 ];
 
-/// Checks that do not fit one operation, each with its reason.
+/// Checks that do not fit one operation, each with its reason; the tool reads it from its directory.
 const CONFIG: &str = r#"
 # A key that was used with another request is 400 (PA-14), and no schema says which keys were used.
 [[operations]]
@@ -107,6 +107,7 @@ fn schemathesis_finds_nothing_on_a_running_node() {
     });
     let workbench = Workbench::new();
     let node = workbench.start();
+    fs::write(workbench.dir().join("schemathesis.toml"), CONFIG).unwrap();
     let mut tests = Command::new(tool.join("venv/bin/schemathesis"));
     tests.current_dir(workbench.dir()).args([
         "run",

@@ -228,7 +228,7 @@ fn a_damaged_replacement_is_set_aside() {
     let bench = Bench::on(disk.clone(), 4);
     bench.clock.advance(bench.config.tuning.quarantine_keep * 2);
     drop(bench.open().unwrap());
-    assert_eq!(quarantined(&disk), [String::new(); 0]);
+    assert_eq!(quarantined(&disk), Vec::<String>::new());
 }
 
 /// JR-15, JR-20: a replacement beside what it replaced is read to the last byte, however good its summary is.
@@ -275,7 +275,7 @@ fn a_damaged_replacement_that_nothing_stands_in_for_stays() {
         let files = disk.list(Folder::Segments).unwrap();
         refused(&disk, 1, 3);
         assert_eq!(disk.list(Folder::Segments).unwrap(), files, "nothing was removed");
-        assert_eq!(quarantined(&disk), [String::new(); 0]);
+        assert_eq!(quarantined(&disk), Vec::<String>::new());
     }
 }
 

@@ -391,6 +391,7 @@ mod tests {
             copied: None,
             result: None,
             reported: 0,
+            evidence: Vec::new(),
         };
         let mut log = Log::default();
         assert_eq!(log.counted_from(&execution), Some(Timestamp(62_000)));
