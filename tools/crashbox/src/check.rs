@@ -94,7 +94,9 @@ fn views(
     // The creation is no event; its time is known from an answer, or from the first look.
     let State { created_at, .. } = record.state();
     expected["created_at"] = created_at.map_or_else(|| snapshot["created_at"].clone(), Value::from);
-    if expected != *snapshot {
+    let mut told = snapshot.clone();
+    let attempts = told.as_object_mut().and_then(|told| told.remove("attempts"));
+    if expected != told || !fold::attempts_agree(&events, attempts.as_ref()) {
         let what = format!("the snapshot of {id} is {snapshot}, its events make {expected}");
         return Err(Wrong::new(Class::Disagrees, what).into());
     }

@@ -35,6 +35,35 @@ pub fn result(snapshot: &Value) -> (u16, Value) {
     (409, Value::Object(body))
 }
 
+/// How far an attempt may have come, in order.
+const REACHED: [&str; 4] = ["selected", "request_sent", "response_headers", "first_output"];
+
+/// Whether the `attempts` of a snapshot are those that the events tell of. How far one came is evidence beside the
+/// events; only an output proves more than the events leave open.
+pub fn attempts_agree(events: &[Value], attempts: Option<&Value>) -> bool {
+    let mut selected: Vec<(&Value, &Value, bool)> = Vec::new();
+    for event in events {
+        match event["type"].as_str().unwrap_or_default() {
+            "route.selected" => selected.push((&event["attempt"], &event["target"], false)),
+            "output.delta" | "output.result" | "tool.call.started" | "tool.call.arguments.delta" => {
+                if let Some(last) = selected.last_mut() {
+                    last.2 = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    let attempts: Vec<&Value> = attempts.and_then(Value::as_array).into_iter().flatten().collect();
+    attempts.len() == selected.len()
+        && attempts.iter().zip(selected).all(|(attempt, (number, target, output))| {
+            let reached = attempt["reached"].as_str().unwrap_or_default();
+            attempt["attempt"] == *number
+                && attempt["target"] == *target
+                && REACHED.contains(&reached)
+                && (reached == "first_output") == output
+        })
+}
+
 #[derive(Default)]
 struct Fold {
     usage: Vec<Value>,
@@ -113,6 +142,22 @@ fn joined(texts: BTreeMap<u64, String>, calls: Vec<(String, Value, String)>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attempts_are_those_of_the_events() {
+        let target = json!({"provider": "p", "model": "m"});
+        let selected = json!({"type": "route.selected", "attempt": 1, "target": target});
+        let delta = json!({"type": "output.delta", "output_index": 0, "delta": "x"});
+        let reached = |word: &str| json!([{"attempt": 1, "target": target, "reached": word}]);
+        let (quiet, spoken) = ([selected.clone()], [selected.clone(), delta]);
+        assert!(attempts_agree(&quiet, Some(&reached("request_sent"))));
+        assert!(attempts_agree(&spoken, Some(&reached("first_output"))));
+        assert!(!attempts_agree(&quiet, Some(&reached("first_output"))), "nothing was said");
+        assert!(!attempts_agree(&spoken, Some(&reached("selected"))), "something was said");
+        assert!(!attempts_agree(&quiet, Some(&reached("somewhere"))));
+        assert!(!attempts_agree(&quiet, None));
+        assert!(attempts_agree(&[], None));
+    }
 
     #[test]
     fn text_calls_usage_and_error_become_one_state() {

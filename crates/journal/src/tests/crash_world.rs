@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use sealog_disk::Clock;
+use sealog_disk::scramble::ScrambleDisk;
 use sealog_disk::sim::{SimDisk, TraceEntry};
 
 use super::setup::{Bench, Opened};
@@ -217,6 +218,8 @@ pub(crate) struct World {
     pending: Vec<Pending>,
     /// Runs of compaction that came to their end.
     pub compactions: usize,
+    /// The seed of the scrambling disk that stands before `bench.disk`, if one does.
+    pub mask: Option<u64>,
     /// Units refused for want of room.
     pub refused: usize,
     /// What the disk traced, if it traces, up to the last look.
@@ -240,6 +243,7 @@ impl World {
             live: None,
             pending: Vec::new(),
             compactions: 0,
+            mask: None,
             refused: 0,
             trace: Vec::new(),
             acknowledged_at: Vec::new(),
@@ -422,6 +426,11 @@ impl World {
     /// What the next run will drop; `None`: there is none.
     fn foreseen(&self) -> Option<BTreeSet<usize>> {
         let mut copy = Bench::on(self.bench.disk.fork(), 99);
+        // A process of its own each time: what it seals is no repetition.
+        copy.clock.set_process_id(1_000_000 + self.history.compacted.len() as u32);
+        if let Some(seed) = self.mask {
+            copy.config.disk = Arc::new(ScrambleDisk::new(Arc::new(copy.disk.clone()), seed));
+        }
         copy.config.tuning = self.bench.config.tuning.clone();
         copy.config.tuning.summarise = false;
         let passed = self.bench.clock.monotonic();

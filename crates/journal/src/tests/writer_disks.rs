@@ -117,6 +117,7 @@ fn the_workloads_on_a_scrambling_disk() {
         for (seed, (name, workload)) in (1..).zip(WORKLOADS) {
             let mut world = World::on(SimDisk::new(), direct, 7);
             world.bench.config.disk = Arc::new(ScrambleDisk::new(Arc::new(world.bench.disk.clone()), seed));
+            world.mask = Some(seed);
             world.create().unwrap();
             workload(&mut world).unwrap_or_else(|e| panic!("{name}: {e:?}"));
             world.kill();
