@@ -68,10 +68,13 @@ impl BaseUrl {
     /// The base with `segments` appended to its path, each percent-encoded where needed.
     ///
     /// # Errors
-    /// A segment that is empty, `.` or `..` would change what the others mean.
+    /// A segment that is empty, `.` or `..` would change what the others mean. A URL drops tabs and line ends, so that one
+    /// with such could become one of these.
     pub fn endpoint(&self, segments: &[&str]) -> Result<Endpoint, LeavesOrigin> {
         let mut url = self.0.clone();
-        if segments.iter().any(|segment| matches!(*segment, "" | "." | "..")) {
+        let refused =
+            |segment: &&str| matches!(*segment, "" | "." | "..") || segment.contains(['\t', '\n', '\r']);
+        if segments.iter().any(refused) {
             return Err(LeavesOrigin);
         }
         url.path_segments_mut().map_err(|()| LeavesOrigin)?.pop_if_empty().extend(segments);
@@ -184,6 +187,9 @@ mod tests {
         assert_eq!(bare.endpoint(&["a/b?c#d"]).unwrap().path(), "/a%2Fb%3Fc%23d");
         assert_eq!(bare.endpoint(&[".."]), Err(LeavesOrigin));
         assert_eq!(bare.endpoint(&["a", ""]), Err(LeavesOrigin));
+        for dropped in ["..\t", ".\n.", "\r", "a\tb"] {
+            assert_eq!(bare.endpoint(&["a", dropped]), Err(LeavesOrigin), "{dropped:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The manifest of a backup.
 
 use sealog_journal_format::checksum::crc32;
-use sealog_journal_format::limits::HEAD_WRITE_BYTES;
+use sealog_journal_format::head::HEAD_MAGIC;
 use sealog_journal_format::manifest::{
     MANIFEST_BYTES_MAX, MANIFEST_FIXED_BYTES, MANIFEST_MAGIC, Manifest, authenticated_part,
 };
@@ -13,6 +13,8 @@ use super::input::put;
 const FILE_BYTES: usize = 96;
 const TRAILER_BYTES: usize = 36;
 const SLOTS_AT: [usize; 2] = [152, 664];
+/// Of a slot, before its checksum.
+const SLOT_CHECKED_BYTES: usize = 160;
 
 /// Decodes the bytes as they are, and again with what any maker gets right: magic, lengths and checksums.
 pub(super) fn manifest(data: &[u8]) {
@@ -56,9 +58,9 @@ fn put_right(data: &[u8]) -> Vec<u8> {
     put(&mut bytes, 12, u32::try_from(behind % FILE_BYTES).unwrap_or(0).to_le_bytes());
     put(&mut bytes, 16, u32::try_from(behind / FILE_BYTES).unwrap_or(0).to_le_bytes());
     for at in SLOTS_AT {
-        let checked = HEAD_WRITE_BYTES - 4;
-        let crc = crc32(&bytes[at..at + checked]);
-        put(&mut bytes, at + checked, crc.to_le_bytes());
+        put(&mut bytes, at, HEAD_MAGIC);
+        let crc = crc32(&bytes[at..at + SLOT_CHECKED_BYTES]);
+        put(&mut bytes, at + SLOT_CHECKED_BYTES, crc.to_le_bytes());
     }
     let end = bytes.len() - 4;
     let crc = crc32(&bytes[..end]);
