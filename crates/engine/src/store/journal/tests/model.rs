@@ -174,7 +174,7 @@ struct Run {
     restarts: u32,
 }
 
-fn open(host: &Host, compacts: bool) -> JournalStore {
+fn opened(host: &Host, compacts: bool) -> JournalStore {
     let mut config = host.config();
     config.tuning.compact = compacts;
     JournalStore::open(&config, LIMITS).unwrap().0
@@ -185,7 +185,7 @@ impl Run {
         let host = Host::new();
         let compacts = seed % 2 == 0;
         let memory = Arc::new(MemoryStore::new(LIMITS, Arc::new(host.clock.clone())));
-        let journal = open(&host, compacts);
+        let journal = opened(&host, compacts);
         let (draws, model) = (SeededEntropy::new(seed), Model::default());
         let (readers, made, refused, restarts) = (Vec::new(), 0, 0, 0);
         Run { host, compacts, draws, memory, journal, model, readers, made, refused, restarts }
@@ -280,9 +280,9 @@ impl Run {
             self.journal.sweep().await.unwrap();
         }
         let elsewhere = Host::new();
-        drop(std::mem::replace(&mut self.journal, open(&elsewhere, self.compacts)));
+        drop(std::mem::replace(&mut self.journal, opened(&elsewhere, self.compacts)));
         self.host = self.host.after_crash(self.host.disk.clone());
-        self.journal = open(&self.host, self.compacts);
+        self.journal = opened(&self.host, self.compacts);
         self.restarts += 1;
     }
 
