@@ -183,7 +183,7 @@ fn opened(host: &Host, compacts: bool) -> JournalStore {
 impl Run {
     fn new(seed: u64) -> Run {
         let host = Host::new();
-        let compacts = seed % 2 == 0;
+        let compacts = seed.is_multiple_of(2);
         let memory = Arc::new(MemoryStore::new(LIMITS, Arc::new(host.clock.clone())));
         let journal = opened(&host, compacts);
         let (draws, model) = (SeededEntropy::new(seed), Model::default());
