@@ -149,15 +149,23 @@ pub(super) fn repaired(host: &Host, damage: u64, cut: Cut) -> Result<(), String>
         return Err("a repair changed the damaged journal".to_owned());
     }
     let target = target.crash_point().image(Choice::Nothing);
-    judge_repaired(host, &target, &done, &all)
+    let source = source(host, &damaged)?;
+    let head =
+        audit(&source, &mut Records::default).map_err(|e| format!("no look at the damage: {e}"))?.0.head;
+    let evident = head.map_or(0, |head| head.last_sequence);
+    judge_repaired(host, &target, &done, &all, evident)
+}
+
+/// The damaged journal as a repair reads it.
+fn source(host: &Host, damaged: &SimDisk) -> Result<Config, String> {
+    let disk: Arc<dyn Disk> = Arc::new(damaged.clone());
+    let view = salvage_view(&disk).map_err(|e| format!("no view of the damage: {e}"))?;
+    Ok(Config { disk: view, ..host.config(damaged) })
 }
 
 fn run_repair(host: &Host, damaged: &SimDisk, target: &SimDisk) -> Result<Repaired, String> {
-    let told = |e| format!("a repair failed: {e}");
-    let disk: Arc<dyn Disk> = Arc::new(damaged.clone());
-    let source = Config { disk: salvage_view(&disk).map_err(told)?, ..host.config(damaged) };
     let target: Arc<dyn Disk> = Arc::new(target.clone());
-    repair(&source, &target).map_err(told)
+    repair(&source(host, damaged)?, &target).map_err(|e| format!("a repair failed: {e}"))
 }
 
 /// Damage of every kind that leaves a keyring that opens.
@@ -196,7 +204,14 @@ fn wreck(disk: &SimDisk, random: &mut Random) {
     }
 }
 
-fn judge_repaired(host: &Host, target: &SimDisk, done: &Repaired, all: &[Record]) -> Result<(), String> {
+/// `evident`: the last sequence that the damaged journal's head still tells of.
+fn judge_repaired(
+    host: &Host,
+    target: &SimDisk,
+    done: &Repaired,
+    all: &[Record],
+    evident: u64,
+) -> Result<(), String> {
     let (sound, mut kept) = records(host, target)?;
     let last = kept.pop().map(|record| record.kind);
     if !sound || last != Some(KIND_RESTORED) || kept.len() as u64 != done.records {
@@ -215,10 +230,12 @@ fn judge_repaired(host: &Host, target: &SimDisk, done: &Repaired, all: &[Record]
     };
     let (was, is) = (by_stream(all), by_stream(&kept));
     let silent = done.losses.is_empty() && done.gaps.is_empty() && done.problems.is_empty();
-    // Damage to nothing but the end, above all evidence that is left, is told from a write that never finished by nobody
-    // (F1): then exactly a beginning of the journal is there.
-    let short = kept.iter().map(told_of).eq(all.iter().take(kept.len()).map(told_of));
-    if silent && was != is && !short {
+    // Nobody can tell damage to nothing but an end that no evidence covers from a write that never finished (JR-6): then
+    // exactly a beginning is there, and it reaches as far as the head tells.
+    let first_missing = all.get(kept.len()).map(|record| record.sequence);
+    let residue = first_missing.is_some_and(|missing| missing > evident)
+        && kept.iter().map(told_of).eq(all.iter().take(kept.len()).map(told_of));
+    if silent && was != is && !residue {
         return Err("LOST by a repair that names nothing".to_owned());
     }
     for (stream, count) in &is {
@@ -233,7 +250,7 @@ fn judge_repaired(host: &Host, target: &SimDisk, done: &Repaired, all: &[Record]
     // A fence that stood before stays.
     let stood = audit(&host.config(&host.disk.fork()), &mut Fence::default).map_err(|e| e.to_string())?.1;
     let right = if done.fenced { fence.is_up() } else { !fence.is_up() || stood.is_up() };
-    if !right || (!silent && was != is && !short && !done.fenced) {
+    if !right || (!silent && was != is && !residue && !done.fenced) {
         return Err(format!("a repair that lost something stands behind no fence: {done:?}"));
     }
     let opened = JournalStore::open_manual(&config, StoreLimits::NODE);
