@@ -1,60 +1,24 @@
-use sealog_events::PortableCode;
-use sealog_upstream::model::Model;
-use sealog_upstream::testing::{conversations, request};
+use sealog_upstream::model::ModelConfig;
+use sealog_upstream::testing::conversations::{self, Adapter, TOOLS, one_tool};
 use serde_json::{Value, json};
 
 use crate::provider::RULES;
 use crate::request::body;
 
-fn sent(toml: &str, asked: Value) -> Result<Value, PortableCode> {
-    let config = toml::from_str(&format!("model = 'm-1'\napi_key_env = 'KEY'\n{toml}")).unwrap();
-    let model = Model::new(config, &RULES).unwrap();
-    let request = request(&asked);
-    let made = model.supports("m-1", &request).and_then(|()| body(&model, &request));
-    Ok(serde_json::from_slice(&made.map_err(|failure| failure.code)?).unwrap())
-}
+const ADAPTER: Adapter = Adapter { configured, rules: &RULES, body };
 
-const TOOLS: &str = "capabilities = { tools = true }";
-
-/// What is sent for a conversation of one message with these members, without the members that are always sent.
-fn added(toml: &str, members: Value) -> Result<Value, PortableCode> {
-    let mut body = sent(toml, conversations::with(members))?;
-    for name in ["model", "messages", "input", "stream", "stream_options", "store"] {
-        body.as_object_mut().unwrap().remove(name);
-    }
-    Ok(body)
-}
-
-#[track_caller]
-fn refused(toml: &str, asked: Value) {
-    assert_eq!(sent(toml, asked), Err(PortableCode::CapabilityUnavailable));
-}
-
-fn one_tool() -> Value {
-    json!([{"name": "f", "description": "d", "parameters": {"type": "object"}}])
+fn configured(toml: &str) -> ModelConfig {
+    toml::from_str(&format!("model = 'm-1'\napi_key_env = 'KEY'\n{toml}")).unwrap()
 }
 
 #[test]
 fn tools_need_to_be_declared() {
-    for members in
-        [json!({"tools": one_tool()}), json!({"tool_choice": "none"}), json!({"parallel_tool_calls": true})]
-    {
-        refused("", conversations::with(members));
-    }
-    refused("", conversations::tool_use());
+    ADAPTER.needs_tools_to_be_declared();
 }
 
 #[test]
 fn every_part_counts_and_not_only_the_last_message() {
-    let image = json!([{"type": "image", "uri": "data:image/png;base64,AA"}]);
-    let asked = conversations::of(json!([
-        conversations::message("user", image),
-        conversations::message("assistant", json!([conversations::text("a cat")])),
-        conversations::message("user", json!([conversations::text("sure?")])),
-    ]));
-    refused("", asked.clone());
-    let images = "capabilities = { input_modalities = ['text', 'image'] }";
-    assert!(sent(images, asked).is_ok());
+    ADAPTER.counts_every_part();
 }
 
 #[test]
@@ -79,7 +43,7 @@ fn a_conversation_with_tools() {
         ],
         "tool_choice": {"type": "auto"},
     });
-    assert_eq!(sent(TOOLS, conversations::tool_use()), Ok(expected));
+    assert_eq!(ADAPTER.sent(TOOLS, conversations::tool_use()), Ok(expected));
 }
 
 #[test]
@@ -88,16 +52,16 @@ fn settings() {
         json!({"sampling": {"temperature": 0.5, "top_p": 0.25, "top_k": 4, "stop": ["x"]}, "max_tokens": 50});
     let expected =
         json!({"temperature": 0.5, "top_p": 0.25, "top_k": 4, "stop_sequences": ["x"], "max_tokens": 50});
-    assert_eq!(added("", asked.clone()), Ok(expected));
-    assert_eq!(added("max_tokens = 9", asked).unwrap()["max_tokens"], 9);
+    assert_eq!(ADAPTER.added("", asked.clone()), Ok(expected));
+    assert_eq!(ADAPTER.added("max_tokens = 9", asked).unwrap()["max_tokens"], 9);
     for unknown in [json!({"seed": 3}), json!({"presence_penalty": 1}), json!({"frequency_penalty": 1})] {
-        refused("", conversations::with(json!({"sampling": unknown})));
+        ADAPTER.refused("", conversations::with(json!({"sampling": unknown})));
     }
-    refused("", conversations::with(json!({"output_format": {"type": "json"}})));
+    ADAPTER.refused("", conversations::with(json!({"output_format": {"type": "json"}})));
     let schema = |strict: bool| json!({"output_format": {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "strict": strict}});
-    refused("", conversations::with(schema(false)));
+    ADAPTER.refused("", conversations::with(schema(false)));
     let config = json!({"format": {"type": "json_schema", "schema": {"type": "object"}}});
-    assert_eq!(added("", schema(true)).unwrap()["output_config"], config);
+    assert_eq!(ADAPTER.added("", schema(true)).unwrap()["output_config"], config);
 }
 
 #[test]
@@ -110,7 +74,7 @@ fn choices_of_tools() {
         if !parallel.is_null() {
             members["parallel_tool_calls"] = parallel;
         }
-        added(TOOLS, members).unwrap()["tool_choice"].clone()
+        ADAPTER.added(TOOLS, members).unwrap()["tool_choice"].clone()
     };
     assert_eq!(choice(json!(null), json!(null)), json!(null));
     assert_eq!(choice(json!("none"), json!(false)), json!({"type": "none"}));
@@ -124,16 +88,16 @@ fn choices_of_tools() {
 #[test]
 fn what_the_protocol_has_no_word_for_is_refused() {
     let said = |role: &str| conversations::message(role, json!([conversations::text("t")]));
-    refused("", conversations::of(json!([said("user"), said("system")])));
-    refused("", conversations::of(json!([said("system"), said("assistant")])));
-    refused("", conversations::of(json!([said("system")])));
+    ADAPTER.refused("", conversations::of(json!([said("user"), said("system")])));
+    ADAPTER.refused("", conversations::of(json!([said("system"), said("assistant")])));
+    ADAPTER.refused("", conversations::of(json!([said("system")])));
     let call = |arguments: &str| {
         let call = json!([{"type": "tool_call", "call_id": "c", "name": "f", "arguments": arguments}]);
         conversations::of(json!([said("user"), conversations::message("assistant", call)]))
     };
-    refused(TOOLS, call("[1]"));
-    refused(TOOLS, call("{"));
-    let body = sent(TOOLS, call("")).unwrap();
+    ADAPTER.refused(TOOLS, call("[1]"));
+    ADAPTER.refused(TOOLS, call("{"));
+    let body = ADAPTER.sent(TOOLS, call("")).unwrap();
     assert_eq!(body["messages"][1]["content"][0]["input"], json!({}));
 }
 
@@ -151,5 +115,5 @@ fn results_of_tools_hold_images_and_failures() {
     let source = json!({"type": "base64", "media_type": "image/png", "data": "AA"});
     let expected = json!([{"type": "tool_result", "tool_use_id": "c", "is_error": true,
         "content": [{"type": "image", "source": source}]}]);
-    assert_eq!(sent(images, asked).unwrap()["messages"][2]["content"], expected);
+    assert_eq!(ADAPTER.sent(images, asked).unwrap()["messages"][2]["content"], expected);
 }

@@ -1,61 +1,24 @@
-use sealog_events::PortableCode;
-use sealog_upstream::model::Model;
-use sealog_upstream::testing::{conversations, request};
+use sealog_upstream::model::ModelConfig;
+use sealog_upstream::testing::conversations::{self, Adapter, TOOLS, one_tool};
 use serde_json::{Value, json};
 
 use crate::provider::RULES;
 use crate::request::body;
 
-fn sent(toml: &str, asked: Value) -> Result<Value, PortableCode> {
-    let config =
-        toml::from_str(&format!("model = 'm-1'\nbase_url = 'http://127.0.0.1:1/v1'\n{toml}")).unwrap();
-    let model = Model::new(config, &RULES).unwrap();
-    let request = request(&asked);
-    let made = model.supports("m-1", &request).and_then(|()| body(&model, &request));
-    Ok(serde_json::from_slice(&made.map_err(|failure| failure.code)?).unwrap())
-}
+const ADAPTER: Adapter = Adapter { configured, rules: &RULES, body };
 
-const TOOLS: &str = "capabilities = { tools = true }";
-
-/// What is sent for a conversation of one message with these members, without the members that are always sent.
-fn added(toml: &str, members: Value) -> Result<Value, PortableCode> {
-    let mut body = sent(toml, conversations::with(members))?;
-    for name in ["model", "messages", "input", "stream", "stream_options", "store"] {
-        body.as_object_mut().unwrap().remove(name);
-    }
-    Ok(body)
-}
-
-#[track_caller]
-fn refused(toml: &str, asked: Value) {
-    assert_eq!(sent(toml, asked), Err(PortableCode::CapabilityUnavailable));
-}
-
-fn one_tool() -> Value {
-    json!([{"name": "f", "description": "d", "parameters": {"type": "object"}}])
+fn configured(toml: &str) -> ModelConfig {
+    toml::from_str(&format!("model = 'm-1'\nbase_url = 'http://127.0.0.1:1/v1'\n{toml}")).unwrap()
 }
 
 #[test]
 fn tools_need_to_be_declared() {
-    for members in
-        [json!({"tools": one_tool()}), json!({"tool_choice": "none"}), json!({"parallel_tool_calls": true})]
-    {
-        refused("", conversations::with(members));
-    }
-    refused("", conversations::tool_use());
+    ADAPTER.needs_tools_to_be_declared();
 }
 
 #[test]
 fn every_part_counts_and_not_only_the_last_message() {
-    let image = json!([{"type": "image", "uri": "data:image/png;base64,AA"}]);
-    let asked = conversations::of(json!([
-        conversations::message("user", image),
-        conversations::message("assistant", json!([conversations::text("a cat")])),
-        conversations::message("user", json!([conversations::text("sure?")])),
-    ]));
-    refused("", asked.clone());
-    let images = "capabilities = { input_modalities = ['text', 'image'] }";
-    assert!(sent(images, asked).is_ok());
+    ADAPTER.counts_every_part();
 }
 
 #[test]
@@ -78,30 +41,30 @@ fn a_conversation_with_tools() {
         ],
         "tool_choice": "auto",
     });
-    assert_eq!(sent(TOOLS, conversations::tool_use()), Ok(expected));
+    assert_eq!(ADAPTER.sent(TOOLS, conversations::tool_use()), Ok(expected));
 }
 
 #[test]
 fn settings() {
     let sampling = json!({"temperature": 0.5, "top_p": 0.25, "stop": ["x"], "seed": -3, "presence_penalty": 1.5,
         "frequency_penalty": -0.5});
-    assert_eq!(added("", json!({"sampling": sampling})), Ok(sampling));
-    refused("", conversations::with(json!({"sampling": {"top_k": 3}})));
-    assert_eq!(added("", json!({"max_tokens": 50})), Ok(json!({"max_tokens": 50})));
-    assert_eq!(added("max_tokens = 9", json!({"max_tokens": 50})), Ok(json!({"max_tokens": 9})));
+    assert_eq!(ADAPTER.added("", json!({"sampling": sampling})), Ok(sampling));
+    ADAPTER.refused("", conversations::with(json!({"sampling": {"top_k": 3}})));
+    assert_eq!(ADAPTER.added("", json!({"max_tokens": 50})), Ok(json!({"max_tokens": 50})));
+    assert_eq!(ADAPTER.added("max_tokens = 9", json!({"max_tokens": 50})), Ok(json!({"max_tokens": 9})));
     let json = json!({"output_format": {"type": "json"}});
-    assert_eq!(added("", json), Ok(json!({"response_format": {"type": "json_object"}})));
+    assert_eq!(ADAPTER.added("", json), Ok(json!({"response_format": {"type": "json_object"}})));
     let schema = json!({"name": "n", "description": "d", "schema": {"type": "object"}, "strict": true});
     let mut asked = schema.clone();
     asked["type"] = json!("json_schema");
     let expected = json!({"response_format": {"type": "json_schema", "json_schema": schema}});
-    assert_eq!(added("", json!({"output_format": asked})), Ok(expected));
+    assert_eq!(ADAPTER.added("", json!({"output_format": asked})), Ok(expected));
     let named = json!({"tools": one_tool(), "tool_choice": {"name": "f"}, "parallel_tool_calls": false});
-    let body = added(TOOLS, named).unwrap();
+    let body = ADAPTER.added(TOOLS, named).unwrap();
     assert_eq!(body["tool_choice"], json!({"type": "function", "function": {"name": "f"}}));
     assert_eq!(body["parallel_tool_calls"], false);
     for choice in ["none", "required"] {
-        let body = added(TOOLS, json!({"tools": one_tool(), "tool_choice": choice})).unwrap();
+        let body = ADAPTER.added(TOOLS, json!({"tools": one_tool(), "tool_choice": choice})).unwrap();
         assert_eq!(body["tool_choice"], choice);
     }
 }
@@ -111,7 +74,7 @@ fn the_conversation_wins_over_the_extension_and_leaves_the_rest() {
     let mut asked = conversations::with(json!({"sampling": {"temperature": 0.5}, "max_tokens": 7}));
     asked["extensions"]["openai_chat"] =
         json!({"request": {"temperature": 1, "min_p": 0.1, "max_completion_tokens": 4}});
-    let body = sent("", asked).unwrap();
+    let body = ADAPTER.sent("", asked).unwrap();
     assert_eq!((&body["temperature"], &body["min_p"]), (&json!(0.5), &json!(0.1)));
     assert_eq!((&body["max_completion_tokens"], &body["max_tokens"]), (&json!(7), &json!(null)));
 }
@@ -126,7 +89,7 @@ fn images_have_their_detail_and_what_cannot_be_said_is_refused() {
         {"type": "text", "text": "t"},
         {"type": "image_url", "image_url": {"url": "https://h/a.png", "detail": "low"}},
     ]);
-    assert_eq!(sent(images, asked).unwrap()["messages"][0]["content"], content);
+    assert_eq!(ADAPTER.sent(images, asked).unwrap()["messages"][0]["content"], content);
     let call = json!({"type": "tool_call", "call_id": "c", "name": "f", "arguments": "{}"});
     let result =
         |parts: Value| json!([{"type": "tool_result", "call_id": "c", "parts": parts, "is_error": true}]);
@@ -138,9 +101,9 @@ fn images_have_their_detail_and_what_cannot_be_said_is_refused() {
         ]))
     };
     let text = conversations::text("no");
-    let body = sent(images, asked(json!([call]), result(json!([text])))).unwrap();
+    let body = ADAPTER.sent(images, asked(json!([call]), result(json!([text])))).unwrap();
     assert_eq!(body["messages"][1]["content"], json!(null));
     assert_eq!(body["messages"][2]["content"], "Error: no");
-    refused(images, asked(json!([call]), result(json!([image]))));
-    refused(images, asked(json!([call, text]), result(json!([text]))));
+    ADAPTER.refused(images, asked(json!([call]), result(json!([image]))));
+    ADAPTER.refused(images, asked(json!([call, text]), result(json!([text]))));
 }
