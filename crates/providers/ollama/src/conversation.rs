@@ -6,7 +6,7 @@ use sealog_execution::Failure;
 use sealog_execution::conversation::{
     Conversation, Message, MessagePart, OutputFormat, Role, Tool, ToolChoice,
 };
-use sealog_upstream::model::{JsonMembers, data_uri, set, tool_result_text, unavailable};
+use sealog_upstream::model::{JsonMembers, add_sampling, data_uri, set, tool_result_text, unavailable};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -45,25 +45,9 @@ pub fn add_options(
     limit: &str,
 ) -> Result<(), Failure> {
     let sampling = &conversation.sampling;
-    let numbers = [
-        ("temperature", sampling.temperature),
-        ("top_p", sampling.top_p),
-        ("presence_penalty", sampling.presence_penalty),
-        ("frequency_penalty", sampling.frequency_penalty),
-    ];
-    for (name, value) in numbers {
-        if let Some(value) = value {
-            set(options, name, &value)?;
-        }
-    }
+    add_sampling(options, sampling)?;
     if let Some(top_k) = sampling.top_k {
         set(options, "top_k", &top_k)?;
-    }
-    if let Some(seed) = sampling.seed {
-        set(options, "seed", &seed)?;
-    }
-    if !sampling.stop.is_empty() {
-        set(options, "stop", &sampling.stop)?;
     }
     match conversation.max_tokens {
         Some(tokens) => set(options, limit, &tokens),

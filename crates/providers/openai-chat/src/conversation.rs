@@ -6,7 +6,7 @@ use sealog_execution::Failure;
 use sealog_execution::conversation::{
     Conversation, Detail, Message, MessagePart, OutputFormat, Role, Tool, ToolChoice,
 };
-use sealog_upstream::model::{JsonMembers, set, tool_result_text, unavailable};
+use sealog_upstream::model::{JsonMembers, add_sampling, set, tool_result_text, unavailable};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -19,25 +19,9 @@ const LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 /// `capability_unavailable` for what cannot be said.
 pub fn add(members: &mut JsonMembers, conversation: &Conversation) -> Result<(), Failure> {
     let sampling = &conversation.sampling;
-    let numbers = [
-        ("temperature", sampling.temperature),
-        ("top_p", sampling.top_p),
-        ("presence_penalty", sampling.presence_penalty),
-        ("frequency_penalty", sampling.frequency_penalty),
-    ];
-    for (name, value) in numbers {
-        if let Some(value) = value {
-            set(members, name, &value)?;
-        }
-    }
+    add_sampling(members, sampling)?;
     if sampling.top_k.is_some() {
         return Err(unavailable());
-    }
-    if let Some(seed) = sampling.seed {
-        set(members, "seed", &seed)?;
-    }
-    if !sampling.stop.is_empty() {
-        set(members, "stop", &sampling.stop)?;
     }
     if let Some(tokens) = conversation.max_tokens {
         let newer = members.remove(LIMITS[1]).is_some();

@@ -10,7 +10,8 @@ mod request;
 pub use attempt::{Framing, Key, Prepared, Translator, attempt};
 pub use config::{Capabilities, ConfigError, ModelConfig, Rules};
 pub use request::{
-    JsonMembers, ceiling, data_uri, extension, integer, invalid, set, to_body, tool_result_text, unavailable,
+    JsonMembers, add_sampling, ceiling, data_uri, extension, integer, invalid, set, to_body,
+    tool_result_text, unavailable,
 };
 
 use sealog_execution::manifest::PROTOCOL_VERSION;

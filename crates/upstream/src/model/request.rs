@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use sealog_events::PortableCode;
-use sealog_execution::conversation::MessagePart;
+use sealog_execution::conversation::{MessagePart, Sampling};
 use sealog_execution::strict::{self, Members, Refused};
 use sealog_execution::{ExecutionRequest, Failure};
 use serde::Serialize;
@@ -67,6 +67,31 @@ pub fn integer(json: &str, min: u64, max: u64) -> Result<u64, Failure> {
 /// `internal_error` if `value` cannot be written as JSON.
 pub fn set<T: Serialize + ?Sized>(members: &mut JsonMembers, name: &str, value: &T) -> Result<(), Failure> {
     members.insert(name.to_owned(), to_raw_value(value).map_err(|_| unserialisable())?);
+    Ok(())
+}
+
+/// The settings of sampling that go by these names with several vendors; `top_k` is none of them.
+///
+/// # Errors
+/// As [`set`].
+pub fn add_sampling(members: &mut JsonMembers, sampling: &Sampling) -> Result<(), Failure> {
+    let numbers = [
+        ("temperature", sampling.temperature),
+        ("top_p", sampling.top_p),
+        ("presence_penalty", sampling.presence_penalty),
+        ("frequency_penalty", sampling.frequency_penalty),
+    ];
+    for (name, value) in numbers {
+        if let Some(value) = value {
+            set(members, name, &value)?;
+        }
+    }
+    if let Some(seed) = sampling.seed {
+        set(members, "seed", &seed)?;
+    }
+    if !sampling.stop.is_empty() {
+        set(members, "stop", &sampling.stop)?;
+    }
     Ok(())
 }
 
