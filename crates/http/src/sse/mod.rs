@@ -2,6 +2,7 @@
 
 mod body;
 mod frame;
+mod pace;
 mod told;
 
 pub(crate) use body::EventStream;

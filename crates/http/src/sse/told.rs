@@ -4,22 +4,19 @@
 //! It must never end cleanly except behind the execution's end: everything else breaks the transfer.
 
 use std::collections::VecDeque;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{self, BoxStream, StreamExt};
-use http_body::{Body, Frame};
+use futures_util::StreamExt;
+use http_body::Body;
 use sealog_dialects::{Answer, Told};
-use sealog_engine::store::{StoreError, StoredEvent, Watch};
-use tokio::time::{Instant, Sleep, sleep};
+use sealog_engine::store::{StoredEvent, Watch};
 
-use super::body::Broken;
-use super::frame::HEARTBEAT;
-use crate::connection::{Activity, FrameGate};
+use super::pace::{Broken, Events, Handed, Pace, events};
+use crate::connection::Activity;
 
 /// An answer, and which of its frames the reader has.
 pub(crate) struct Telling {
@@ -63,10 +60,8 @@ impl Telling {
 
 pub(crate) struct ToldStream {
     telling: Telling,
-    events: Option<BoxStream<'static, Result<Arc<StoredEvent>, StoreError>>>,
-    heartbeat: Pin<Box<Sleep>>,
-    interval: Duration,
-    gate: Option<FrameGate>,
+    events: Option<Events>,
+    pace: Pace,
 }
 
 impl ToldStream {
@@ -77,24 +72,11 @@ impl ToldStream {
         interval: Duration,
         activity: Option<Arc<Activity>>,
     ) -> Self {
-        let events = stream::unfold(watch, |mut watch| async move {
-            let event = watch.next().await?;
-            Some((event, watch))
-        });
-        let events = (!telling.ended()).then(|| events.boxed());
-        let heartbeat = Box::pin(sleep(interval));
-        Self { telling, events, heartbeat, interval, gate: activity.map(FrameGate::new) }
+        let events = (!telling.ended()).then(|| events(watch));
+        Self { telling, events, pace: Pace::new(interval, activity) }
     }
 
-    fn hand(&mut self, frame: Bytes) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        self.heartbeat.as_mut().reset(Instant::now() + self.interval);
-        if let Some(gate) = &mut self.gate {
-            gate.handed();
-        }
-        Poll::Ready(Some(Ok(Frame::data(frame))))
-    }
-
-    fn broken(&mut self) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    fn broken(&mut self) -> Handed {
         self.events = None;
         tracing::warn!("the store failed under a stream");
         Poll::Ready(Some(Err(Broken)))
@@ -105,14 +87,12 @@ impl Body for ToldStream {
     type Data = Bytes;
     type Error = Broken;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Handed {
         let this = self.get_mut();
-        if let Some(gate) = &mut this.gate {
-            ready!(gate.poll_open(cx));
-        }
+        ready!(this.pace.poll_open(cx));
         loop {
             if let Some(frame) = this.telling.ready.pop_front() {
-                return this.hand(frame);
+                return this.pace.hand(frame);
             }
             let Some(events) = &mut this.events else { return Poll::Ready(None) };
             match events.poll_next_unpin(cx) {
@@ -126,10 +106,7 @@ impl Body for ToldStream {
                     }
                 }
                 Poll::Ready(Some(Err(_)) | None) => return this.broken(),
-                Poll::Pending => {
-                    ready!(this.heartbeat.as_mut().poll(cx));
-                    return this.hand(Bytes::from_static(HEARTBEAT.as_bytes()));
-                }
+                Poll::Pending => return this.pace.poll_heartbeat(cx),
             }
         }
     }

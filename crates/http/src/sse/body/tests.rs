@@ -1,6 +1,9 @@
 use http_body_util::BodyExt;
 
+use tokio::time::Instant;
+
 use super::*;
+use crate::sse::frame::HEARTBEAT;
 use crate::testing::{Step, scripted};
 
 fn stream(steps: impl IntoIterator<Item = Step>, heartbeat_ms: u64) -> EventStream {
