@@ -1,11 +1,12 @@
 //! What was asked for in a dialect, before it is known which model answers.
 
 use sealog_events::{Dialect, Origin, canonical};
+use sealog_execution::conversation::ToolChoice;
 use sealog_execution::request::BODY_BYTES_MAX;
 use sealog_execution::{Conversation, ExecutionRequest};
 
 use crate::error::Refusal;
-use crate::members::Object;
+use crate::members::{self, Object};
 use crate::models::Choice;
 use crate::{chat, messages, responses};
 
@@ -128,5 +129,15 @@ impl Asked {
             request.require(settings.requirements);
         }
         request
+    }
+}
+
+/// A choice of tools that is one word, as both of OpenAI's interfaces spell it.
+pub(crate) fn tool_choice_word(json: &str) -> Result<ToolChoice, Refusal> {
+    match members::text(json, "tool_choice")?.as_str() {
+        "auto" => Ok(ToolChoice::Auto),
+        "none" => Ok(ToolChoice::None),
+        "required" => Ok(ToolChoice::Required),
+        _ => Err(Refusal::unsupported("tool_choice")),
     }
 }

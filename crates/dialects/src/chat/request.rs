@@ -6,7 +6,7 @@ use sealog_execution::conversation::{
     Detail, Message, MessagePart, OutputFormat, Role, Sampling, Tool, ToolChoice,
 };
 
-use crate::asked::{Asked, settings};
+use crate::asked::{Asked, settings, tool_choice_word};
 use crate::error::Refusal;
 use crate::members::{self, Object, is_text};
 
@@ -209,12 +209,7 @@ fn tool(json: &str) -> Result<Tool> {
 
 fn tool_choice(json: &str) -> Result<ToolChoice> {
     if is_text(json) {
-        return match members::text(json, "tool_choice")?.as_str() {
-            "auto" => Ok(ToolChoice::Auto),
-            "none" => Ok(ToolChoice::None),
-            "required" => Ok(ToolChoice::Required),
-            _ => Err(Refusal::unsupported("tool_choice")),
-        };
+        return tool_choice_word(json);
     }
     let mut members = Object::of(json, "tool_choice")?;
     if members.need_text("tool_choice.type")? != "function" {
