@@ -228,6 +228,25 @@ impl Node {
         kill_process(pid, signal).unwrap();
     }
 
+    /// Asks it to stop once a subscriber of the execution has seen output; the subscriber must see it end as cancelled.
+    /// The exit code.
+    pub fn stop_while_it_streams(mut self, id: &str) -> Option<i32> {
+        let mut stream = BufReader::new(self.http_open(&format!("GET /v1/executions/{id}/events"), ""));
+        let mut line = String::new();
+        while !line.starts_with("event: output.delta") {
+            line.clear();
+            assert_ne!(stream.read_line(&mut line).unwrap(), 0);
+        }
+        self.signal(Signal::TERM);
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        assert!(
+            rest.contains("event: execution.failed") && rest.contains("\"status\":\"cancelled\""),
+            "{rest}"
+        );
+        self.end().0
+    }
+
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -3,8 +3,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
-use rustix::process::Signal;
-
 use crate::bench::{Bench, FIRST_GROUP_BODY, id_in};
 
 const EXECUTION: &str = r#"{"ability":"chat","input":[{"type":"text","text":"x"}]}"#;
@@ -107,19 +105,9 @@ fn facts_54_a_stop_during_an_upstreams_answer_ends_as_cancelled() {
         bench.text("provider.key")
     );
     bench.write("sealog.toml", config.as_bytes(), 0o644);
-    let mut node = bench.node(&["--config", "sealog.toml"]);
+    let node = bench.node(&["--config", "sealog.toml"]);
     let id = id_in(&node.http("POST /v1/executions", EXECUTION));
-    let mut stream = BufReader::new(node.http_open(&format!("GET /v1/executions/{id}/events"), ""));
-    let mut line = String::new();
-    while !line.starts_with("event: output.delta") {
-        line.clear();
-        assert_ne!(stream.read_line(&mut line).unwrap(), 0);
-    }
-    node.signal(Signal::TERM);
-    let mut rest = String::new();
-    stream.read_to_string(&mut rest).unwrap();
-    assert!(rest.contains("event: execution.failed") && rest.contains("\"status\":\"cancelled\""), "{rest}");
-    assert_eq!(node.end().0, Some(0));
+    assert_eq!(node.stop_while_it_streams(&id), Some(0));
     serving.join().unwrap();
 }
 

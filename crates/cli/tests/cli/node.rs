@@ -1,6 +1,6 @@
 //! `serve`: the first line, refusals before the port is bound, stopping, and that no content leaks.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 
 use rustix::process::Signal;
@@ -25,18 +25,7 @@ fn facts_54_a_stop_lets_subscribers_see_the_terminal_event() {
     let node = bench.node(&[]);
     let body = r#"{"ability":"text-generation","input":[{"type":"text","text":"x"}],"extensions":{"mock":{"stall_after":1}}}"#;
     let id = id_in(&node.http("POST /v1/executions", body));
-    let mut stream = BufReader::new(node.http_open(&format!("GET /v1/executions/{id}/events"), ""));
-    let mut line = String::new();
-    while !line.starts_with("event: output.delta") {
-        line.clear();
-        assert_ne!(stream.read_line(&mut line).unwrap(), 0);
-    }
-    node.signal(Signal::TERM);
-    let mut rest = String::new();
-    stream.read_to_string(&mut rest).unwrap();
-    assert!(rest.contains("event: execution.failed") && rest.contains("\"status\":\"cancelled\""), "{rest}");
-    let mut node = node;
-    assert_eq!(node.end().0, Some(0));
+    assert_eq!(node.stop_while_it_streams(&id), Some(0));
 }
 
 #[test]
