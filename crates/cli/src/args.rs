@@ -2,6 +2,8 @@
 //! environment.
 
 pub mod access;
+pub mod asking;
+pub mod configuring;
 #[cfg(test)]
 mod generated;
 mod rekey;
@@ -40,10 +42,21 @@ pub enum Verb {
     Serve(Serve),
     /// Submit one text, print the answer as it streams, exit with the outcome
     Run(Run),
+    /// List executions, the youngest first
+    Ps(asking::Ps),
+    /// Show what is known of one execution
+    Show(asking::Show),
+    /// Print one execution's events, and follow it
+    Tail(asking::Tail),
+    /// Ask an execution to stop
+    Cancel(asking::Cancel),
     /// See the whole promise in a few seconds: stream, kill -9, restart, replay
     Demo(Demo),
     /// See whether directory, disk and clock are fit for a journal
     Doctor(Doctor),
+    /// Check a configuration, and see what a node would run with
+    #[command(subcommand)]
+    Config(configuring::Config),
     /// Make the bearer tokens that a node asks for
     #[command(subcommand)]
     Token(token::Token),
@@ -130,15 +143,11 @@ pub struct Run {
     /// The text to submit; `-` reads it from standard input
     #[arg(value_name = "TEXT")]
     pub text: String,
-    /// The node to ask [default: http://127.0.0.1:4320]
-    #[arg(long, value_name = "URL", conflicts_with = "data_dir")]
-    pub url: Option<String>,
-    /// A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]
-    #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
-    pub token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub node: asking::NodeArgs,
     /// Run in this process on the journal in DIR instead of asking a node. Only then the flags about journals
     /// and keys below are taken
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "token_file"])]
     pub data_dir: Option<PathBuf>,
     /// Providers and limits (TOML); only with --data-dir
     #[arg(long, value_name = "FILE", requires = "data_dir")]

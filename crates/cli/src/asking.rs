@@ -2,28 +2,30 @@
 //!
 //! A token comes from a file that a flag or the environment names, never from a flag's value.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sealog_client::Client;
 use sealog_disk::real::read_file;
 use zeroize::Zeroizing;
 
+use crate::args::asking::NodeArgs;
 use crate::failure::{Failure, Result, shown};
-use crate::verbs::run::NODE_URL;
 
+/// Where a node is unless `--url` says otherwise.
+const NODE_URL: &str = "http://127.0.0.1:4320";
 /// The variable that names a file with a token, where no flag does.
 const TOKEN_FILE_VARIABLE: &str = "SEALOG_TOKEN_FILE";
 const FILE_BYTES_MAX: usize = 4096;
 
-/// A client of the node at `url`, or of the default one.
+/// A client of the node that the flags name, or of the default one.
 ///
 /// # Errors
 /// Exit 2: the address is none, or the file holds no token.
-pub fn client(url: Option<&str>, token_file: Option<&Path>) -> Result<Client> {
-    let client = Client::new(url.unwrap_or(NODE_URL))
+pub fn client(args: &NodeArgs) -> Result<Client> {
+    let client = Client::new(args.url.as_deref().unwrap_or(NODE_URL))
         .map_err(|error| Failure::usage("bad_url", error.to_string()).next("--url http://HOST:PORT"))?;
     let named = || std::env::var_os(TOKEN_FILE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
-    let Some(path) = token_file.map(Path::to_owned).or_else(named) else { return Ok(client) };
+    let Some(path) = args.token_file.clone().or_else(named) else { return Ok(client) };
     let bad = |why: &str| {
         Failure::usage("bad_token", format!("{}: {why}", shown(&path)))
             .next("name a file whose one line is a token that `sealog token new` printed")

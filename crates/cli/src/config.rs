@@ -7,6 +7,7 @@ mod access;
 mod limits;
 mod models;
 mod near;
+pub mod origins;
 mod store;
 
 use std::ops::Range;
@@ -89,13 +90,7 @@ impl NodeConfig {
     /// Exit 1, naming file, line and key.
     pub fn read(path: Option<&Path>) -> Result<NodeConfig> {
         let Some(path) = path else { return NodeConfig::without_file() };
-        let unreadable = |why: &str| {
-            Failure::new(Exit::Failed, "config", format!("{}: {why}", shown(path)))
-                .next("name a configuration file (TOML)")
-        };
-        let content = read_file(path, CONFIG_BYTES_MAX)
-            .map_err(|error| unreadable("cannot be read, or is too long").because(error))?;
-        let text = String::from_utf8(content.bytes).map_err(|_| unreadable("is not UTF-8 text"))?;
+        let text = text_of(path)?;
         parse(&text).map_err(|refused| {
             let Refused { at, key, why } = refused;
             let line = at.map(|at| line_of(&text, at));
@@ -107,6 +102,20 @@ impl NodeConfig {
             )
         })
     }
+}
+
+/// The text of a configuration file.
+///
+/// # Errors
+/// Exit 1.
+fn text_of(path: &Path) -> Result<String> {
+    let unreadable = |why: &str| {
+        Failure::new(Exit::Failed, "config", format!("{}: {why}", shown(path)))
+            .next("name a configuration file (TOML)")
+    };
+    let content = read_file(path, CONFIG_BYTES_MAX)
+        .map_err(|error| unreadable("cannot be read, or is too long").because(error))?;
+    String::from_utf8(content.bytes).map_err(|_| unreadable("is not UTF-8 text"))
 }
 
 /// Why a file was refused: the byte where, the key, and words without a value.

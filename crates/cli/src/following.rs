@@ -1,6 +1,8 @@
-//! One execution's events as `run` and `demo` follow them, wherever they come from.
+//! One execution's events as `run`, `tail` and `demo` follow them, wherever they come from.
 //!
 //! Owns what an event's JSON text means for the exit code. Reads only the members it needs.
+
+mod printing;
 
 use sealog_client::{ClientError, Follow};
 use sealog_engine::store::{StoreError, Watch};
@@ -8,6 +10,8 @@ use serde::Deserialize;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
+
+pub use printing::Printer;
 
 /// Where events come from.
 pub enum Source {
@@ -35,10 +39,20 @@ impl Source {
     }
 }
 
+impl Source {
+    /// How often the connection was lost and taken up again.
+    pub fn resumed(&self) -> u32 {
+        match self {
+            Source::Node(follow) => follow.resumed(),
+            Source::Journal(_) => 0,
+        }
+    }
+}
+
 fn follow_failed(error: ClientError) -> Failure {
     Failure::new(Exit::TryAgain, "stream_broken", error.to_string())
         .safe("what was shown is durable; if the node still runs, so does the execution")
-        .next("follow it again: curl -N http://HOST:PORT/v1/executions/ID/events")
+        .next("follow it again: sealog tail -f ID")
         .because(error)
 }
 

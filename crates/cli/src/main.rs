@@ -5,6 +5,7 @@
 mod access;
 mod anchors;
 mod args;
+mod asked;
 mod asking;
 mod building;
 mod following;
@@ -31,6 +32,7 @@ use std::process::ExitCode;
 
 use sealog_cli::{config, exit, failure};
 
+use args::configuring::Config;
 use args::token::Token;
 use args::{Journal, Verb};
 use exit::Exit;
@@ -57,6 +59,12 @@ fn dispatch(verb: &Verb, render: Render) -> Result<Exit> {
     match verb {
         Verb::Serve(args) => verbs::serve::run(args, render),
         Verb::Run(args) => verbs::run::run(args, render),
+        Verb::Ps(args) => verbs::ps::run(args, render),
+        Verb::Show(args) => verbs::show::run(args, render),
+        Verb::Tail(args) => verbs::tail::run(args, render),
+        Verb::Cancel(args) => verbs::cancel::run(args, render),
+        Verb::Config(Config::Check(args)) => verbs::config::check::run(args, render),
+        Verb::Config(Config::Show(args)) => verbs::config::show::run(args, render),
         Verb::Demo(args) => verbs::demo::run(args, render),
         Verb::Doctor(args) => verbs::doctor::run(args, render),
         Verb::Token(Token::New(args)) => verbs::token::new::run(args, render),

@@ -239,7 +239,7 @@ fn closing_failed(error: &StoreError) -> Failure {
         .because(*error)
 }
 
-fn open_failure(error: OpenError, dir: &Path) -> Failure {
+pub fn open_failure(error: OpenError, dir: &Path) -> Failure {
     match error {
         OpenError::Journal(error) => Failure::journal(error, dir),
         OpenError::UnknownRecord { .. } => Failure::new(Exit::Damaged, "unknown_record", error.to_string())

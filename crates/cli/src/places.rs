@@ -15,6 +15,11 @@ use crate::args::PlaceArgs;
 use crate::failure::{Failure, Result};
 use crate::render::Render;
 
+/// The variable that [`data_dir`] goes by.
+pub fn data_dir_variable() -> &'static str {
+    if absolute(std::env::var_os("XDG_STATE_HOME")).is_some() { "XDG_STATE_HOME" } else { "HOME" }
+}
+
 /// The node's data directory where none is named: `$XDG_STATE_HOME/sealog`, else `~/.local/state/sealog`.
 ///
 /// # Errors

@@ -38,6 +38,15 @@ fn panicked(info: &PanicHookInfo<'_>) {
     );
 }
 
+/// Whether a flag stands on the command line; what it has by default does not.
+pub fn flag_given(flag: &str) -> bool {
+    std::env::args_os().any(|arg| {
+        arg.to_str().is_some_and(|arg| {
+            arg == flag || arg.strip_prefix(flag).is_some_and(|rest| rest.starts_with('='))
+        })
+    })
+}
+
 /// Reads the command line. Help and version go to standard output; a mistake is exit 2.
 ///
 /// # Errors

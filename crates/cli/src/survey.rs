@@ -296,6 +296,10 @@ impl Sink for Survey {
                     self.find(frame, record, What::UnreadableOrigin);
                 }
             }
+            RecordKind::Labels if body::decode_labels(&record.body).is_err() => {
+                self.find(frame, record, What::UnreadableCreation);
+            }
+            RecordKind::Labels => {}
             RecordKind::MaterializedResult => self.result(frame, record, stream),
             RecordKind::AttemptEvidence => self.evidence(frame, record, stream),
             RecordKind::Accepted

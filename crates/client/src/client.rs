@@ -43,6 +43,7 @@ impl Default for ClientOptions {
 pub struct Client {
     pub(crate) base: Arc<BaseUrl>,
     pub(crate) options: ClientOptions,
+    /// The value of `Authorization`, marked as sensitive: it is shown nowhere.
     pub(crate) authorization: Option<HeaderValue>,
 }
 
@@ -81,19 +82,23 @@ impl Client {
 
 /// The path of an execution. An id goes in as one segment, whatever its text is.
 pub(crate) fn execution_path(id: &str, below: &str) -> String {
+    format!("/v1/executions/{}{below}", query_value(id))
+}
+
+/// Text that means itself in a path's segment and in a query, whatever it is.
+pub(crate) fn query_value(text: &str) -> String {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    let mut path = String::from("/v1/executions/");
-    for byte in id.bytes() {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || byte == b'-' {
-            path.push(char::from(byte));
+            escaped.push(char::from(byte));
         } else {
-            path.push('%');
-            path.push(char::from(HEX[usize::from(byte >> 4)]));
-            path.push(char::from(HEX[usize::from(byte & 15)]));
+            escaped.push('%');
+            escaped.push(char::from(HEX[usize::from(byte >> 4)]));
+            escaped.push(char::from(HEX[usize::from(byte & 15)]));
         }
     }
-    path.push_str(below);
-    path
+    escaped
 }
 
 #[cfg(test)]

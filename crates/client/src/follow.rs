@@ -50,6 +50,8 @@ pub struct Follow {
     open: Option<Open>,
     /// Attempts since the last new event.
     attempts: u32,
+    /// Streams that were opened.
+    opened: u32,
 }
 
 /// What a step on an open stream brought.
@@ -71,11 +73,17 @@ impl Client {
             ended: false,
             open: None,
             attempts: 0,
+            opened: 0,
         }
     }
 }
 
 impl Follow {
+    /// How often the stream broke and was opened again, behind the last event that had come out.
+    pub fn resumed(&self) -> u32 {
+        self.opened.saturating_sub(1)
+    }
+
     /// The last sequence that came out, or the one the caller started behind.
     pub fn last_sequence(&self) -> u64 {
         self.last_sequence
@@ -116,6 +124,7 @@ impl Follow {
         match self.client.open(Call::get(path)).await {
             Ok(response) if response.status().as_u16() == 200 => {
                 self.open = Some(Open { body: response.into_body(), parser: Parser::default() });
+                self.opened = self.opened.saturating_add(1);
                 Ok(true)
             }
             Ok(response) => {

@@ -1,5 +1,5 @@
 use crate::script::{json, node};
-use crate::{ClientError, Outcome};
+use crate::{ClientError, ListPage, ListQuery, Outcome};
 
 const ACCEPTED: &str = r#"{"execution_id":"e","status":"accepted","created_at":"2026-01-01T00:00:00.000Z","idempotent_replay":false}"#;
 
@@ -85,6 +85,47 @@ async fn looking_and_cancelling() {
     assert!(requests[4].starts_with("POST /v1/executions/e/cancel HTTP/1.1\r\n"));
 }
 
+#[tokio::test]
+async fn a_list_is_asked_for_page_by_page() {
+    let first = r#"{"data":[{"execution_id":"a"}, {"execution_id":"b"}],"next":"1-b"}"#;
+    let (client, serving) = node(vec![
+        json("200 OK", first),
+        json("200 OK", r#"{"data":[]}"#),
+        json("400 Bad Request", r#"{"error":{"code":"invalid_request","message":"No","retryable":false}}"#),
+    ])
+    .await;
+    let query = ListQuery { ability: Some("a b&c=d".to_owned()), limit: Some(2), ..ListQuery::default() };
+    let page = client.list(&query).await.unwrap();
+    assert_eq!(page.entries, [r#"{"execution_id":"a"}"#, r#"{"execution_id":"b"}"#]);
+    let last = client.list(&ListQuery { after: page.next, ..ListQuery::default() }).await.unwrap();
+    assert_eq!(last, ListPage { entries: vec![], next: None });
+    let refused = client.list(&ListQuery { status: Some("odd".to_owned()), ..ListQuery::default() }).await;
+    assert!(matches!(refused, Err(ClientError::Api(failure)) if failure.status == 400));
+    let requests = serving.await.unwrap();
+    let asked: Vec<&str> = requests.iter().map(|request| request.split(' ').nth(1).unwrap()).collect();
+    assert_eq!(
+        asked,
+        [
+            "/v1/executions?ability=a%20b%26c%3Dd&limit=2",
+            "/v1/executions?after=1-b",
+            "/v1/executions?status=odd"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_token_goes_in_every_request_and_is_shown_nowhere() {
+    let (client, serving) = node(vec![json("404 Not Found", "{}")]).await;
+    let client = client.with_token("canary-token").unwrap();
+    assert!(!format!("{client:?}").contains("canary"));
+    client.snapshot("e").await.unwrap();
+    assert!(serving.await.unwrap()[0].contains("\r\nauthorization: Bearer canary-token\r\n"));
+    for bad in ["", "two words", "a\r\nb: c"] {
+        let (client, _serving) = node(vec![]).await;
+        assert!(matches!(client.with_token(bad), Err(ClientError::BadArgument(_))), "{bad:?}");
+    }
+}
+
 /// The members this client cannot do without are required in the node's document.
 #[test]
 fn what_is_read_here_is_promised_there() {
@@ -97,7 +138,7 @@ fn what_is_read_here_is_promised_there() {
     ] {
         let text = SPEC.split(&format!("\n    {schema}:\n")).nth(1).expect(schema);
         let required =
-            text.split("required: [").nth(1).and_then(|text| text.split(']').next()).expect(schema);
+            text.split("\n      required: [").nth(1).and_then(|text| text.split(']').next()).expect(schema);
         let required: Vec<&str> = required.split(", ").collect();
         for member in members {
             assert!(required.contains(member), "{schema} requires {required:?}, not {member}");

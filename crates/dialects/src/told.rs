@@ -76,6 +76,7 @@ impl Told {
         let what = match kind {
             RecordKind::Created
             | RecordKind::Origin
+            | RecordKind::Labels
             | RecordKind::MaterializedResult
             | RecordKind::AttemptEvidence => return None,
             RecordKind::Accepted => What::Accepted,

@@ -18,7 +18,8 @@ use tokio_util::task::TaskTracker;
 use crate::catalog;
 use crate::model::attempt::StopCause;
 use crate::stop::Stop;
-use crate::store::Watch;
+use crate::store::listing::{self, Filter, Listing};
+use crate::store::{ListPosition, Watch};
 use crate::{EventStore, Features, Observer, PublicError, RuntimeInfo, RuntimeState, Submission};
 
 mod load;
@@ -212,6 +213,19 @@ impl Engine {
     /// The store failed.
     pub async fn snapshot(&self, id: ExecutionId) -> Result<Option<Snapshot>, PublicError> {
         self.inner.known(self.inner.store.snapshot(id).await?)
+    }
+
+    /// A page of the executions that `filter` takes, created before `before`, the youngest first.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn list(
+        &self,
+        filter: Filter,
+        before: Option<ListPosition>,
+        limit: usize,
+    ) -> Result<Listing, PublicError> {
+        Ok(listing::list(&*self.inner.store, filter, before, limit).await?)
     }
 
     /// Follows an execution's durable events above `after`; `None` if it is unknown or no longer kept.

@@ -7,6 +7,7 @@
 pub mod contract;
 pub mod journal;
 mod ledger;
+pub mod listing;
 pub mod memory;
 mod render;
 pub mod sweep;
@@ -16,10 +17,13 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 pub use sealog_events::Identity;
-use sealog_events::{AttemptEvidence, Event, ExecutionId, Origin, PortableCode, Snapshot, Status, Timestamp};
+use sealog_events::{
+    AttemptEvidence, Event, ExecutionId, Labels, Origin, PortableCode, Snapshot, Status, Timestamp,
+};
 use sealog_execution::Failure;
 
 pub use ledger::StoreLimits;
+use listing::{Filter, Page};
 
 /// What a store call answers with, later.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -86,6 +90,13 @@ pub trait EventStore: Send + Sync + fmt::Debug {
     /// The store failed.
     fn list(&self, after: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Vec<Brief>>;
 
+    /// Up to `limit` executions that `filter` takes and that were created before `before`, the youngest first. A store
+    /// looks at a bounded number of executions for one page, so that it may be short and still have a next one.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn page(&self, filter: Filter, before: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Page>;
+
     /// Forgets durably what has expired. Expired executions are hidden without it; it is what frees their room when
     /// nobody calls.
     ///
@@ -132,6 +143,8 @@ pub struct NewExecution {
     pub identity: Option<Identity>,
     /// `None` for one that was asked for in the runtime's own protocol.
     pub origin: Option<Origin>,
+    /// What it is found by in lists.
+    pub labels: Option<Labels>,
     /// `execution.accepted` with sequence 1.
     pub accepted: Event,
 }

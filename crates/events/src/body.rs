@@ -14,7 +14,7 @@ use bincode::error::EncodeError;
 use bincode::{BorrowDecode, Encode};
 
 use crate::limits::{self, Unproducible};
-use crate::{AttemptEvidence, Created, EventBody, MaterializedResult, Origin, RecordKind};
+use crate::{AttemptEvidence, Created, EventBody, Labels, MaterializedResult, Origin, RecordKind};
 
 const CONFIG: Configuration<LittleEndian, Varint, Limit<{ limits::BODY_BYTES_MAX }>> =
     bincode::config::standard().with_limit::<{ limits::BODY_BYTES_MAX }>();
@@ -87,6 +87,7 @@ pub fn decode(kind: u16, bytes: &[u8]) -> Result<EventBody, BodyError> {
         RecordKind::Created
         | RecordKind::MaterializedResult
         | RecordKind::Origin
+        | RecordKind::Labels
         | RecordKind::AttemptEvidence => {
             return Err(BodyError::UnknownKind);
         }
@@ -161,6 +162,25 @@ pub fn encode_origin(origin: &Origin) -> Result<Vec<u8>, BodyError> {
 /// [`BodyError`] for anything but what [`encode_origin`] returns.
 pub fn decode_origin(bytes: &[u8]) -> Result<Origin, BodyError> {
     convert::origin(&read(bytes)?)
+}
+
+/// Encodes the body of a [`RecordKind::Labels`] record.
+///
+/// # Errors
+/// [`BodyError::InvalidValue`] for labels that may not be stored.
+pub fn encode_labels(labels: &Labels) -> Result<Vec<u8>, BodyError> {
+    if !labels.is_storable() {
+        return Err(BodyError::InvalidValue);
+    }
+    write(&wire::Labels { ability: &labels.ability })
+}
+
+/// Decodes the body of a [`RecordKind::Labels`] record.
+///
+/// # Errors
+/// [`BodyError`] for anything but what [`encode_labels`] returns.
+pub fn decode_labels(bytes: &[u8]) -> Result<Labels, BodyError> {
+    convert::labels(&read(bytes)?)
 }
 
 /// Encodes the body of a [`RecordKind::MaterializedResult`] record.

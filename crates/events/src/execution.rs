@@ -82,3 +82,18 @@ impl Origin {
         (1..=Self::MODEL_BYTES_MAX).contains(&self.model.len())
     }
 }
+
+/// What an execution is found by in lists. Nothing else of the request is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labels {
+    /// The ability that was asked for; 1 to [`limits::NAME_BYTES_MAX`] bytes.
+    pub ability: String,
+}
+
+impl Labels {
+    /// Whether they may be stored.
+    #[must_use]
+    pub fn is_storable(&self) -> bool {
+        (1..=limits::NAME_BYTES_MAX).contains(&self.ability.len())
+    }
+}

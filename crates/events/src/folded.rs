@@ -171,6 +171,7 @@ impl Bodies {
                 RecordKind::Created
                 | RecordKind::Origin
                 | RecordKind::AttemptEvidence
+                | RecordKind::Labels
                 | RecordKind::Accepted
                 | RecordKind::RouteSelected
                 | RecordKind::RouteAttemptFailed
@@ -253,6 +254,7 @@ fn usual_size(id: ExecutionId, row: &Row) -> Option<u64> {
     match RecordKind::from_number(row.kind)? {
         RecordKind::Created => body::decode_created(&row.body).ok().map(|_| 0),
         RecordKind::Origin => body::decode_origin(&row.body).ok().map(|_| 0),
+        RecordKind::Labels => body::decode_labels(&row.body).ok().map(|_| 0),
         RecordKind::MaterializedResult => body::decode_result(&row.body).ok().map(|_| 0),
         RecordKind::AttemptEvidence => body::decode_evidence(&row.body).ok().map(|_| 0),
         RecordKind::Accepted
@@ -380,6 +382,7 @@ fn put_others(out: &mut Vec<u8>, id: ExecutionId, rows: &[Row]) -> Option<()> {
             RecordKind::Created
             | RecordKind::Origin
             | RecordKind::AttemptEvidence
+            | RecordKind::Labels
             | RecordKind::Accepted
             | RecordKind::RouteSelected
             | RecordKind::RouteAttemptFailed

@@ -27,7 +27,7 @@ mod usage;
 
 pub use attempt::{Attempt, AttemptEvidence, Mark, RequestId};
 pub use event::{Event, EventBody};
-pub use execution::{Created, ErrorFact, Identity, Origin};
+pub use execution::{Created, ErrorFact, Identity, Labels, Origin};
 pub use ids::ExecutionId;
 pub use json_text::{JsonText, JsonTextError};
 pub use materialize::{Materializer, Snapshot};

@@ -61,6 +61,8 @@ closed_set! {
         66 AttemptEvidence "attempt_evidence",
         /// In which dialect the execution was asked for; in the unit that creates it.
         67 Origin "origin",
+        /// What the execution is found by; in the unit that creates it.
+        68 Labels "labels",
         80 Accepted "execution.accepted",
         81 RouteSelected "route.selected",
         82 RouteAttemptFailed "route.attempt_failed",

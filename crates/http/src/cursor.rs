@@ -82,7 +82,7 @@ pub fn query_cursor(query: &str) -> Result<Option<u64>, BadCursor> {
 }
 
 /// `None` when the text is no UTF-8 after decoding. A stray percent sign stays as it is, as in a browser.
-fn form_decoded(text: &str) -> Option<String> {
+pub(crate) fn form_decoded(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -57,6 +57,7 @@ enum Handler {
     Runtime,
     Providers,
     Submit,
+    List,
     Snapshot,
     Events,
     Outcome,
@@ -76,13 +77,14 @@ const fn post(path: &'static str, handler: Handler) -> Route {
 }
 
 /// Every route of the model API.
-pub const ROUTES: [Route; 16] = [
+pub const ROUTES: [Route; 17] = [
     get("/healthz", Handler::Health),
     get("/readyz", Handler::Ready),
     get("/metrics", Handler::Metrics),
     get("/v1/runtime", Handler::Runtime),
     get("/v1/providers", Handler::Providers),
     post("/v1/executions", Handler::Submit),
+    get("/v1/executions", Handler::List),
     get("/v1/executions/{id}", Handler::Snapshot),
     get("/v1/executions/{id}/events", Handler::Events),
     get("/v1/executions/{id}/result", Handler::Outcome),
@@ -96,8 +98,23 @@ pub const ROUTES: [Route; 16] = [
 ];
 
 /// `any` first: it keeps axum from adding an `Allow` header, and without the HEAD row a GET route answers HEAD.
-fn method_router(route: Route) -> MethodRouter<Api> {
-    let only = any(route_not_found).head(route_not_found);
+fn no_method() -> MethodRouter<Api> {
+    any(route_not_found).head(route_not_found)
+}
+
+/// Every path once, with all its methods.
+fn paths() -> Vec<(&'static str, MethodRouter<Api>)> {
+    let mut paths: Vec<(&str, MethodRouter<Api>)> = Vec::new();
+    for route in ROUTES {
+        match paths.iter_mut().find(|(path, _)| *path == route.path) {
+            Some((_, methods)) => *methods = with_method(std::mem::take(methods), route),
+            None => paths.push((route.path, with_method(no_method(), route))),
+        }
+    }
+    paths
+}
+
+fn with_method(only: MethodRouter<Api>, route: Route) -> MethodRouter<Api> {
     match (route.method, route.handler) {
         (Method::Get | Method::Post, Handler::Door(door)) => door.on(only),
         (Method::Get, Handler::Health) => only.get(routes::operation::health),
@@ -105,6 +122,7 @@ fn method_router(route: Route) -> MethodRouter<Api> {
         (Method::Get, Handler::Metrics) => only.get(routes::operation::metrics),
         (Method::Get, Handler::Runtime) => only.get(routes::runtime::runtime),
         (Method::Get, Handler::Providers) => only.get(routes::runtime::providers),
+        (Method::Get, Handler::List) => only.get(routes::listing::executions),
         (Method::Get, Handler::Snapshot) => only.get(routes::executions::snapshot),
         (Method::Get, Handler::Events) => only.get(routes::events::events),
         (Method::Get, Handler::Outcome) => only.get(routes::executions::result),
@@ -118,6 +136,7 @@ fn method_router(route: Route) -> MethodRouter<Api> {
             | Handler::Metrics
             | Handler::Runtime
             | Handler::Providers
+            | Handler::List
             | Handler::Snapshot
             | Handler::Events
             | Handler::Outcome,
@@ -132,8 +151,8 @@ async fn route_not_found() -> ApiError {
 /// The model API of `engine` as a router, complete with what every answer has.
 pub fn router(engine: Engine, options: Arc<ServerOptions>) -> Router {
     let mut routes = Router::new();
-    for route in ROUTES {
-        routes = routes.route(route.path, method_router(route));
+    for (path, methods) in paths() {
+        routes = routes.route(path, methods);
     }
     let api = Api { engine, options: Arc::clone(&options) };
     wrapped(routes.fallback(route_not_found).with_state(api), options)

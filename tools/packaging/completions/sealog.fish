@@ -29,8 +29,13 @@ complete -c sealog -n "__fish_sealog_needs_command" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_needs_command" -s V -l version -d 'Print version'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "serve" -d 'Run a node: accept executions over HTTP and journal them'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "run" -d 'Submit one text, print the answer as it streams, exit with the outcome'
+complete -c sealog -n "__fish_sealog_needs_command" -f -a "ps" -d 'List executions, the youngest first'
+complete -c sealog -n "__fish_sealog_needs_command" -f -a "show" -d 'Show what is known of one execution'
+complete -c sealog -n "__fish_sealog_needs_command" -f -a "tail" -d 'Print one execution\'s events, and follow it'
+complete -c sealog -n "__fish_sealog_needs_command" -f -a "cancel" -d 'Ask an execution to stop'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "demo" -d 'See the whole promise in a few seconds: stream, kill -9, restart, replay'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "doctor" -d 'See whether directory, disk and clock are fit for a journal'
+complete -c sealog -n "__fish_sealog_needs_command" -f -a "config" -d 'Check a configuration, and see what a node would run with'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "token" -d 'Make the bearer tokens that a node asks for'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "journal" -d 'Create, look at, check and replay a journal'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -74,6 +79,55 @@ complete -c sealog -n "__fish_sealog_using_subcommand run" -l prompt -d 'Ask for
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand run" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand run" -s V -l version -d 'Print version'
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l status -d 'Only executions of this status' -r -f -a "accepted\t''
+routing\t''
+running\t''
+succeeded\t''
+failed\t''
+cancelled\t''"
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l ability -d 'Only executions that were submitted for this ability' -r
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l limit -d 'Most executions that are listed' -r
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l after -d 'Goes on behind a list: the place that it printed at its end' -r
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l url -d 'The node to ask [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l data-dir -d 'Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l key-fd -d 'Read the key from this inherited file descriptor' -r
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -s h -l help -d 'Print help'
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -s V -l version -d 'Print version'
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l url -d 'The node to ask [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l data-dir -d 'Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l key-fd -d 'Read the key from this inherited file descriptor' -r
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
+complete -c sealog -n "__fish_sealog_using_subcommand show" -s h -l help -d 'Print help'
+complete -c sealog -n "__fish_sealog_using_subcommand show" -s V -l version -d 'Print version'
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l after -d 'Only events behind this sequence' -r
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l url -d 'The node to ask [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l data-dir -d 'Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l key-fd -d 'Read the key from this inherited file descriptor' -r
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -s f -l follow -d 'Go on to the end, across lost connections and restarts of the node'
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -s h -l help -d 'Print help'
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -s V -l version -d 'Print version'
+complete -c sealog -n "__fish_sealog_using_subcommand cancel" -l url -d 'The node to ask [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand cancel" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand cancel" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
+complete -c sealog -n "__fish_sealog_using_subcommand cancel" -s h -l help -d 'Print help'
+complete -c sealog -n "__fish_sealog_using_subcommand cancel" -s V -l version -d 'Print version'
 complete -c sealog -n "__fish_sealog_using_subcommand demo" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand demo" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand demo" -s V -l version -d 'Print version'
@@ -82,6 +136,42 @@ complete -c sealog -n "__fish_sealog_using_subcommand doctor" -l allow-network-f
 complete -c sealog -n "__fish_sealog_using_subcommand doctor" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand doctor" -s V -l version -d 'Print version'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_seen_subcommand_from check show help" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_seen_subcommand_from check show help" -s h -l help -d 'Print help'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_seen_subcommand_from check show help" -s V -l version -d 'Print version'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_seen_subcommand_from check show help" -f -a "check" -d 'Say whether a node would take a configuration file'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_seen_subcommand_from check show help" -f -a "show" -d 'Show what a node would run with'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_seen_subcommand_from check show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The journal\'s directory [default: $XDG_STATE_HOME/sealog, else ~/.local/state/sealog]' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l listen -d 'Address to listen on; port 0 picks a free one. `unix:PATH`: a socket that only this user may connect to' -r
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l token-file -d 'Require a bearer token of this file, which `sealog token new` writes; read again on SIGHUP' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-cert -d 'Speak TLS with this certificate chain (PEM, the node\'s own first); read again on SIGHUP' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-key -d 'Its private key (PEM); a file that others cannot read' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-host -d 'One more name or address that requests may be sent to, beside the loopback ones' -r
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-origin -d 'One more origin whose pages may send requests, beside the node\'s own' -r
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Providers and limits (TOML)' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l log-format -d 'How log lines look on standard error [default: text, with --json json]' -r -f -a "text\t''
+json\t'One JSON object a line'"
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l grace-ms -d 'How long a stop may take until what is still open is dropped' -r
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l store-id -d 'The store id that the journal must have; one that is not there is never created (exit code 10)' -r
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l key-fd -d 'Read the key from this inherited file descriptor' -r
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l origin -d 'Say of each value where it comes from: default, file and line, environment, or flag'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-remote -d 'Listen beyond this machine without tokens and TLS: put a proxy in front that has both'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l read-only -d 'Serve a stopped journal or a backup as it is: no lock, no byte changed, works on read-only media; writes get 503'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l no-create -d 'Refuse (exit code 10) instead of creating a journal in an absent or empty directory'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Say whether a node would take a configuration file'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show what a node would run with'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sealog -n "__fish_sealog_using_subcommand token; and not __fish_seen_subcommand_from new help" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand token; and not __fish_seen_subcommand_from new help" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand token; and not __fish_seen_subcommand_from new help" -s V -l version -d 'Print version'
@@ -244,13 +334,20 @@ complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_s
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from help" -f -a "unfence" -d 'Lift the fence of a restored journal, once the original is gone for good'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from help" -f -a "compact" -d 'Fold finished executions and drop what was forgotten, while no node runs'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run demo doctor token journal help" -f -a "serve" -d 'Run a node: accept executions over HTTP and journal them'
-complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run demo doctor token journal help" -f -a "run" -d 'Submit one text, print the answer as it streams, exit with the outcome'
-complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run demo doctor token journal help" -f -a "demo" -d 'See the whole promise in a few seconds: stream, kill -9, restart, replay'
-complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run demo doctor token journal help" -f -a "doctor" -d 'See whether directory, disk and clock are fit for a journal'
-complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run demo doctor token journal help" -f -a "token" -d 'Make the bearer tokens that a node asks for'
-complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run demo doctor token journal help" -f -a "journal" -d 'Create, look at, check and replay a journal'
-complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run demo doctor token journal help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "serve" -d 'Run a node: accept executions over HTTP and journal them'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "run" -d 'Submit one text, print the answer as it streams, exit with the outcome'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "ps" -d 'List executions, the youngest first'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "show" -d 'Show what is known of one execution'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "tail" -d 'Print one execution\'s events, and follow it'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "cancel" -d 'Ask an execution to stop'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "demo" -d 'See the whole promise in a few seconds: stream, kill -9, restart, replay'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "doctor" -d 'See whether directory, disk and clock are fit for a journal'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "config" -d 'Check a configuration, and see what a node would run with'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "token" -d 'Make the bearer tokens that a node asks for'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "journal" -d 'Create, look at, check and replay a journal'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Say whether a node would take a configuration file'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Show what a node would run with'
 complete -c sealog -n "__fish_sealog_using_subcommand help; and __fish_seen_subcommand_from token" -f -a "new" -d 'Make a bearer token, print it once, and add its digest to a token file'
 complete -c sealog -n "__fish_sealog_using_subcommand help; and __fish_seen_subcommand_from journal" -f -a "init" -d 'Create a journal'
 complete -c sealog -n "__fish_sealog_using_subcommand help; and __fish_seen_subcommand_from journal" -f -a "inspect" -d 'Summarise a journal: keys, segments, executions'

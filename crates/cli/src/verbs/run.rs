@@ -17,15 +17,13 @@ use crate::asking;
 use crate::config::NodeConfig;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
-use crate::following::{Event, Source};
+use crate::following::{Printer, Source};
 use crate::node::Node;
 use crate::opening;
 use crate::process;
 use crate::render::Render;
 use crate::verbs::serve::{runtime, stop_signal};
 
-/// Where a node is unless `--url` says otherwise.
-pub const NODE_URL: &str = "http://127.0.0.1:4320";
 /// Longest text that standard input may hold, in bytes; a request is no longer either.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// How long an execution of this process may take to stop.
@@ -104,7 +102,7 @@ fn standard_input() -> Result<String> {
 }
 
 async fn at_node(args: &Run, body: &str, render: Render) -> Result<Exit> {
-    let client = asking::client(args.url.as_deref(), args.token_file.as_deref())?;
+    let client = asking::client(&args.node)?;
     let key = args.idempotency_key.as_deref();
     let submission = client.submit(body.as_bytes(), key).await.map_err(|error| not_submitted(error, args))?;
     let id = submission.execution_id;
@@ -169,35 +167,11 @@ async fn follow(mut source: Source, cancel: impl Future<Output = ()>, render: Re
 }
 
 async fn print(source: &mut Source, render: Render) -> Result<Exit> {
-    let mut ends_line = true;
-    let mut any_text = false;
-    let mut result = None;
-    let mut outcome = None;
-    let mut asked = None;
+    let mut printer = Printer::new(render);
     while let Some(json) = source.next().await? {
-        let event = Event::parse(&json)?;
-        outcome = event.outcome_of(asked.as_ref());
-        if render.json {
-            render.data(&(json + "\n"))?;
-        } else if let Some(text) = event.text().filter(|text| !text.is_empty()) {
-            render.foreign(text)?;
-            ends_line = text.ends_with('\n');
-            any_text = true;
-        } else if event.result.is_some() {
-            result = event.result;
-        }
-        if event.type_name == "route.selected" {
-            asked = event.target;
-        }
+        printer.event(json)?;
     }
-    if let Some(result) = result.filter(|_| !any_text) {
-        render.foreign(result.get())?;
-        ends_line = false;
-    }
-    if !ends_line {
-        render.data("\n")?;
-    }
-    outcome.unwrap_or_else(|| {
+    printer.end()?.unwrap_or_else(|| {
         Err(Failure::new(Exit::TryAgain, "stream_broken", "the events ended before the execution did")
             .safe("what was shown is durable; if the node still runs, so does the execution")
             .next("run the same command again with the same --idempotency-key"))

@@ -135,13 +135,13 @@ fn damage_is_13_and_names_its_place() {
     let verify = bench.run(&["journal", "verify", "data", "--key-file", "key", "--json"]).expect(13).json();
     assert_eq!(verify["verdict"], "damaged");
     assert_eq!(verify["gaps"][0]["first_sequence"], 1);
-    assert_eq!(verify["gaps"][0]["last_sequence"], 2);
+    assert_eq!(verify["gaps"][0]["last_sequence"], 3);
     // The rest exports, with the hole named.
     let replay = bench.run(&["journal", "replay", "data", &id, "--key-file", "key"]).expect(13);
     assert!(replay.stdout.starts_with("id: 2\nevent: route.selected\n"), "{}", replay.stdout);
     assert!(replay.stdout.contains("event: execution.completed"));
     assert!(replay.stderr.contains("gap: corrupt: events 1 to 1"), "{}", replay.stderr);
-    assert!(replay.stderr.contains("gap: corrupt: sequences 1 to 2"), "{}", replay.stderr);
+    assert!(replay.stderr.contains("gap: corrupt: sequences 1 to 3"), "{}", replay.stderr);
 }
 
 #[test]

@@ -80,6 +80,9 @@ fn serve(bench: &Bench, arguments: &[&str]) -> Ran {
     Ran { code, stdout, stderr }
 }
 
+const CONFIGURATION: &[u8] = b"max_active_executions = 4\n\n[store]\nmax_events = 1_000\n\n[[providers]]\n\
+type = \"openai-chat\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_env = \"NOT_SET_HERE\"\n";
+
 struct Prepared {
     execution: String,
 }
@@ -101,6 +104,8 @@ fn prepare(bench: &Bench, setup: &str) -> Prepared {
             execution = bench.finished();
             bench.flip(SEGMENT, FIRST_GROUP_BODY);
         }
+        "a configuration" => bench.write("sealog.toml", CONFIGURATION, 0o600),
+        "a wrong configuration" => bench.write("sealog.toml", b"[store]\nmax_event = 5\n", 0o600),
         "two key files" => two_keys(bench),
         "an export" => {
             execution = bench.finished();

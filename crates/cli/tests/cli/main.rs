@@ -7,9 +7,11 @@
 mod access;
 mod advice;
 mod anchors;
+mod asking;
 mod backup;
 mod bench;
 mod codes;
+mod configuring;
 mod demo;
 mod doctor;
 mod facts;

@@ -209,7 +209,7 @@ fn one_execution_alone_and_beside_a_running_node() {
     assert!(one.stdout.contains(&ids[2]) && !one.stdout.contains(&ids[0]));
     assert_eq!(
         one.stdout.lines().count() as u64,
-        3 + one.stdout.matches("\"sequence\"").count() as u64 / 2 + 1
+        4 + one.stdout.matches("\"sequence\"").count() as u64 / 2 + 1
     );
     let absent =
         ["journal", "export", "data", "--key-file", "key", "--execution", "none", "--output", "none.jsonl"];

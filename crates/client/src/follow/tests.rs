@@ -30,6 +30,7 @@ async fn a_broken_stream_is_resumed_behind_its_last_whole_frame() {
     let (sequences, error) = drain(&mut follow).await;
     assert!(error.is_none(), "{error:?}");
     assert_eq!(sequences, [1, 2, 3, 4]);
+    assert_eq!(follow.resumed(), 1);
     let requests = serving.await.unwrap();
     let paths: Vec<&str> = requests.iter().map(|request| path(request)).collect();
     assert_eq!(paths, ["/v1/executions/id/events?after=0", "/v1/executions/id/events?after=2"]);

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use sealog_events::{Event, EventBody, ExecutionId, Identity, Origin, Status, Timestamp};
+use sealog_events::{Event, EventBody, ExecutionId, Identity, Labels, Status, Timestamp};
 use sealog_execution::ExecutionRequest;
 use sealog_execution::lease::Lease;
 use tokio::sync::{oneshot, watch};
@@ -143,7 +143,7 @@ impl Drop for Joinable {
 
 /// An execution's whole life.
 async fn run(inner: Arc<Inner>, request: Arc<ExecutionRequest>, identity: Option<Identity>, reply: Reply) {
-    match start(&inner, identity, request.origin.clone()).await {
+    match start(&inner, identity, &request).await {
         Ok(Started::Replay(submission)) => reply.accepted(&inner, submission).await,
         Ok(Started::New(started)) => {
             let New { id, created_at, active, slot } = started;
@@ -175,7 +175,7 @@ struct New {
 async fn start(
     inner: &Arc<Inner>,
     identity: Option<Identity>,
-    origin: Option<Origin>,
+    request: &ExecutionRequest,
 ) -> Result<Started, PublicError> {
     if let Some(identity) = identity
         && let Some(claim) = inner.store.find(identity).await?
@@ -196,7 +196,10 @@ async fn start(
     let active = Active::enter(inner, id);
     let created_at = inner.now();
     let accepted = Event { sequence: 1, time: created_at, body: EventBody::Accepted };
-    let claim = inner.store.create(NewExecution { id, created_at, identity, origin, accepted }).await?;
+    let labels = Some(Labels { ability: request.ability.clone() });
+    let origin = request.origin.clone();
+    let new = NewExecution { id, created_at, identity, origin, labels, accepted };
+    let claim = inner.store.create(new).await?;
     match known(claim)? {
         Some(known) => Ok(Started::Replay(known)),
         None => Ok(Started::New(New { id, created_at, active, slot })),

@@ -53,7 +53,7 @@ impl Subject {
     fn new_execution(&self, number: u8, identity: Option<Identity>) -> NewExecution {
         let now = self.now();
         let accepted = Event { sequence: 1, time: now, body: EventBody::Accepted };
-        NewExecution { id: id(number), created_at: now, identity, origin: None, accepted }
+        NewExecution { id: id(number), created_at: now, identity, origin: None, labels: None, accepted }
     }
 
     async fn create(&self, number: u8) {
@@ -163,6 +163,8 @@ macro_rules! event_store_contract {
             dropped_pulls_lose_nothing
             watched_text_is_the_events_json
             lists_page_in_creation_order
+            pages_show_the_youngest_first_and_go_on_behind_their_place
+            pages_take_what_the_filter_names
             closing_wakes_readers_and_refuses_calls
             facts_04_a_reader_pins_a_terminal_record
             facts_05_retention_takes_record_and_identity

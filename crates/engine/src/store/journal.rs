@@ -13,6 +13,7 @@ mod interrupted;
 mod live;
 mod open;
 mod origin;
+mod page;
 mod read;
 mod records;
 mod stats;
@@ -34,6 +35,7 @@ use self::finish::Finish;
 use self::live::{Ended, Live, Recent};
 use self::records::{Prepared, Text};
 use super::ledger::Ledger;
+use super::listing::{Filter, Page};
 use super::{Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, Watch};
 
 pub use codec::EngineCodec;
@@ -193,11 +195,14 @@ impl Shared {
         let first = records::prepare(new.id, &new.accepted)?;
         let origin = new.origin.as_ref().map(|origin| records::origin(new.id, new.created_at, origin));
         let origin = origin.transpose()?;
+        let labels = new.labels.as_ref().map(|labels| records::labels(new.id, new.created_at, labels));
+        let labels = labels.transpose()?;
         if let Some(claim) = self.decide(&new, &first).await? {
             return Ok(claim);
         }
         let created = records::created(new.id, new.created_at, new.identity);
-        let records = [created].into_iter().chain(origin).chain([first.record.clone()]).collect();
+        let records =
+            [created].into_iter().chain(origin).chain(labels).chain([first.record.clone()]).collect();
         let unit = Unit { records };
         match self.commit(unit, Admission::Create).await {
             Ok(()) => {
@@ -450,6 +455,10 @@ impl EventStore for JournalStore {
             let ids = state.ledger.list(after, limit, self.shared.now(&state));
             Ok(ids.into_iter().filter_map(|id| self.shared.visible(&state, id)).collect())
         })
+    }
+
+    fn page(&self, filter: Filter, before: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Page> {
+        Box::pin(Arc::clone(&self.shared).page(filter, before, limit))
     }
 
     fn sweep(&self) -> StoreFuture<'_, ()> {

@@ -4,6 +4,7 @@
 //! evict alike. Nothing becomes visible through the ledger; what is durable is the store's to know.
 
 mod accounts;
+mod listing;
 
 use sealog_events::limits::TERMINAL_JSON_BYTES_MAX;
 use sealog_events::{ExecutionId, Identity, Status, Timestamp};

@@ -14,6 +14,7 @@ use sealog_events::{
 use tokio::sync::watch;
 
 use super::ledger::Ledger;
+use super::listing::{Filter, LOOKED_AT_MAX, Listed, Page};
 use super::render::render;
 use super::{
     Brief, Claim, EventStore, ListPosition, NewExecution, StoreError, StoreFuture, StoreLimits, StoredEvent,
@@ -44,6 +45,7 @@ struct State {
 #[derive(Debug)]
 struct Record {
     origin: Option<Origin>,
+    ability: Option<String>,
     created_at: Timestamp,
     /// The event with sequence n stands at n - 1; never empty.
     events: Vec<Event>,
@@ -129,6 +131,7 @@ impl Shared {
         state.newest = state.newest.max(new.accepted.time);
         let mut record = Record {
             origin: new.origin,
+            ability: new.labels.map(|labels| labels.ability),
             created_at: new.created_at,
             events: Vec::new(),
             stored: Vec::new(),
@@ -239,6 +242,32 @@ impl EventStore for MemoryStore {
                 .into_iter()
                 .filter_map(|id| state.records.get(&id).map(|record| record.brief(id)))
                 .collect())
+        })
+    }
+
+    fn page(&self, filter: Filter, before: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Page> {
+        Box::pin(async move {
+            let state = self.shared.open()?;
+            let now = self.shared.now(&state);
+            let mut page = Page::default();
+            for place in state.ledger.places_before(before, LOOKED_AT_MAX) {
+                if page.listed.len() == limit {
+                    return Ok(page);
+                }
+                page.next = Some(place);
+                if let Some(record) = state.records.get(&place.id)
+                    && state.ledger.visible(place.id, now)
+                    && filter.takes_status(record.status)
+                    && filter.takes_ability(record.ability.as_deref())
+                {
+                    page.listed
+                        .push(Listed { brief: record.brief(place.id), ability: record.ability.clone() });
+                }
+            }
+            if state.ledger.places_before(page.next, 1).is_empty() {
+                page.next = None;
+            }
+            Ok(page)
         })
     }
 

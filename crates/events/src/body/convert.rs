@@ -5,7 +5,7 @@
 use super::{BodyError, wire};
 use crate::limits::{self, Unproducible};
 use crate::{
-    Artifact, AttemptEvidence, Created, Dialect, ErrorFact, EventBody, Identity, JsonText, Mark,
+    Artifact, AttemptEvidence, Created, Dialect, ErrorFact, EventBody, Identity, JsonText, Labels, Mark,
     MaterializedResult, Origin, Outcome, Phase, PortableCode, ProgressNumber, Quantity, Reached, RequestId,
     Status, Target, Timestamp, UsageFact, UsageSource,
 };
@@ -168,6 +168,11 @@ pub(super) fn origin(origin: &wire::Origin<'_>) -> Result<Origin, BodyError> {
         background: origin.background,
     };
     if origin.is_storable() { Ok(origin) } else { Err(BodyError::InvalidValue) }
+}
+
+pub(super) fn labels(labels: &wire::Labels<'_>) -> Result<Labels, BodyError> {
+    let labels = Labels { ability: labels.ability.to_owned() };
+    if labels.is_storable() { Ok(labels) } else { Err(BodyError::InvalidValue) }
 }
 
 pub(super) fn materialized_result(

@@ -24,6 +24,9 @@ fn again(kind: u16, bytes: &[u8]) -> Option<Vec<u8>> {
         Some(RecordKind::Origin) => {
             decode_origin(bytes).ok().map(|origin| encode_origin(&origin).expect("it was decoded"))
         }
+        Some(RecordKind::Labels) => {
+            decode_labels(bytes).ok().map(|labels| encode_labels(&labels).expect("they were decoded"))
+        }
         Some(RecordKind::MaterializedResult) => {
             decode_result(bytes).ok().map(|result| encode_result(&result).expect("it was decoded"))
         }

@@ -27,6 +27,11 @@ pub(super) struct Origin<'a> {
 }
 
 #[derive(Encode, BorrowDecode)]
+pub(super) struct Labels<'a> {
+    pub ability: &'a str,
+}
+
+#[derive(Encode, BorrowDecode)]
 pub(super) struct MaterializedResult<'a> {
     pub rule_version: u16,
     pub status: u8,

@@ -17,6 +17,7 @@ fn numbers_stay() {
             (65, "materialized_result"),
             (66, "attempt_evidence"),
             (67, "origin"),
+            (68, "labels"),
             (80, "execution.accepted"),
             (81, "route.selected"),
             (82, "route.attempt_failed"),

@@ -1,5 +1,7 @@
 //! Executions: submitting, looking, following, cancelling.
 
+use sealog_engine::store::listing::ENTRIES_MAX;
+use sealog_execution::request::NAME_LENGTH_MAX;
 use serde_json::{Value, json};
 
 use super::schemas::object;
@@ -7,7 +9,7 @@ use super::{Operation, Shared, schema};
 use crate::cursor::CURSOR_MAX;
 
 pub(super) fn operations() -> Vec<Operation> {
-    vec![submit(), snapshot(), events(), result(), cancel()]
+    vec![submit(), list(), snapshot(), events(), result(), cancel()]
 }
 
 fn submit() -> Operation {
@@ -25,6 +27,46 @@ fn submit() -> Operation {
         .json(200, "The key was known with the same request; or an event stream was asked for.", schema("Submission"))
         .json(202, "A new execution.", schema("Submission"))
         .shared(&[Shared::Invalid, Shared::Failed, Shared::Unavailable])
+}
+
+fn list() -> Operation {
+    let page = object(
+        &["data"],
+        json!({
+            "data": { "type": "array", "items": schema("Entry"), "maxItems": ENTRIES_MAX },
+            "next": { "type": "string", "description": "Where there may be more: `after` of the next page." },
+        }),
+    );
+    Operation::get("/v1/executions", "listExecutions", "The executions that are kept, the youngest first.")
+        .about(
+            "A page may be short or empty and still have a `next`: it ends at its number of entries, at its size, or after\n\
+             a bounded number of executions was looked at. A place stays valid when its execution is gone. A query\n\
+             member that is not known is 400.\n",
+        )
+        .parameter("query", "status", "Only executions of this status.", schema("Status"))
+        .parameter(
+            "query",
+            "ability",
+            "Only executions that were submitted for this ability.",
+            json!({ "type": "string", "minLength": 1, "maxLength": NAME_LENGTH_MAX }),
+        )
+        .parameter(
+            "query",
+            "after",
+            "Goes on behind a page: its `next`.",
+            json!({
+                "type": "string",
+                "pattern": "^[0-9]{1,15}-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
+            }),
+        )
+        .parameter(
+            "query",
+            "limit",
+            "Most entries of the page; 20 if absent.",
+            json!({ "type": "integer", "minimum": 1, "maximum": ENTRIES_MAX }),
+        )
+        .json(200, "A page.", page)
+        .shared(&[Shared::Invalid, Shared::Failed])
 }
 
 fn of_execution(path: &'static str, id: &str, summary: &str) -> Operation {

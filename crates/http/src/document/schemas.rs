@@ -27,6 +27,7 @@ pub(super) fn all() -> Map<String, Value> {
         ("Frame", frame()),
         ("Joined", joined()),
         ("Snapshot", snapshot()),
+        ("Entry", entry()),
         ("Result", result()),
     ] {
         schemas.insert(name.to_owned(), value);
@@ -262,6 +263,20 @@ fn snapshot() -> Value {
             "artifacts": list("Artifact"),
         }),
     )
+}
+
+/// A snapshot as a list shows it.
+fn entry() -> Value {
+    let mut entry = snapshot();
+    if let Some(members) = entry["properties"].as_object_mut() {
+        members.remove("result");
+        members.remove("artifacts");
+        members.insert(
+            "ability".to_owned(),
+            described(text(), "Absent for executions that were created before it was kept."),
+        );
+    }
+    entry
 }
 
 fn result() -> Value {

@@ -5,6 +5,7 @@ pub(crate) mod dialects;
 pub(crate) mod events;
 pub(crate) mod executions;
 mod id;
+pub(crate) mod listing;
 pub(crate) mod operation;
 mod responses;
 pub(crate) mod runtime;

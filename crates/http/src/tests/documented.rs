@@ -106,7 +106,7 @@ fn every_event_type_and_closed_set_of_events_is_documented() {
 #[tokio::test]
 async fn every_documented_path_answers_and_no_other_method_of_it_does() {
     let node = Node::new(Setup::default());
-    for (documented_method, template) in DOCUMENTED.keys() {
+    for template in DOCUMENTED.keys().map(|(_, template)| template).collect::<BTreeSet<_>>() {
         let path = template.replace("{id}", "11111111-2222-4333-8444-555555555555");
         for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "BREW"]
         {
@@ -115,7 +115,7 @@ async fn every_documented_path_answers_and_no_other_method_of_it_does() {
             assert_eq!(headers["x-content-type-options"], "nosniff");
             assert_eq!(headers["cache-control"], "no-store");
             assert!(!headers.contains_key("allow"), "{method} {path}");
-            if method == documented_method {
+            if DOCUMENTED.contains_key(&(method.to_owned(), template.clone())) {
                 assert_ne!(body, NOT_FOUND, "{method} {path}");
             } else {
                 assert_eq!(status, 404, "{method} {path}");
@@ -144,7 +144,6 @@ async fn nothing_but_the_exact_paths_is_found() {
         "/v1/%72untime".to_owned(),
         "/v1/runtime/x".to_owned(),
         "/v1/../v1/runtime".to_owned(),
-        "/v1/executions".to_owned(),
         "/v1/executions/".to_owned(),
         "/v1/executions//events".to_owned(),
         format!("/v1/executions/{id}/"),

@@ -5,6 +5,7 @@ mod documented;
 mod events;
 mod facts;
 mod fenced;
+mod listing;
 mod node;
 mod shutdown;
 mod submit;

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use sealog_disk::testing::{ManualClock, SeededEntropy};
+use sealog_engine::store::listing::{Filter, Page};
 use sealog_engine::store::memory::MemoryStore;
 use sealog_engine::store::{
     Brief, Claim, EventStore, Identity, ListPosition, NewExecution, StoreError, StoreFuture, StoreLimits,
@@ -97,6 +98,10 @@ impl EventStore for FaultyStore {
 
     fn list(&self, after: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Vec<Brief>> {
         self.checked(self.inner.list(after, limit))
+    }
+
+    fn page(&self, filter: Filter, before: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Page> {
+        self.checked(self.inner.page(filter, before, limit))
     }
 
     fn sweep(&self) -> StoreFuture<'_, ()> {

@@ -29,6 +29,11 @@ pub(super) fn record_body(data: &[u8]) {
                 assert_eq!(body::encode_origin(&origin).as_deref(), Ok(bytes), "a body has one spelling");
             }
         }
+        RecordKind::Labels => {
+            if let Ok(labels) = within(memory, || body::decode_labels(bytes)) {
+                assert_eq!(body::encode_labels(&labels).as_deref(), Ok(bytes), "a body has one spelling");
+            }
+        }
         RecordKind::MaterializedResult => {
             if let Ok(result) = within(memory, || body::decode_result(bytes)) {
                 assert_eq!(body::encode_result(&result).as_deref(), Ok(bytes), "a body has one spelling");

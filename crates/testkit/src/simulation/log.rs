@@ -169,11 +169,8 @@ impl Log {
         self.through = record.sequence;
         self.newest = self.newest.max(Timestamp(record.time_ms));
         self.records.insert(record.sequence, record.clone());
-        if let Some(half) = self.half.take()
-            && !(record.kind == RecordKind::Accepted.number()
-                && record.stream.map(|stream| stream.0) == Some(*half.as_bytes()))
-        {
-            return Err(format!("{half} was created without its first event"));
+        if let Some(half) = self.half.take() {
+            self.half = second(record, half)?;
         }
         if record.kind <= KIND_JOURNAL_MAX {
             return match record.kind {
@@ -210,6 +207,10 @@ impl Log {
                 let evidence = body::decode_evidence(&record.body).map_err(|e| e.to_string())?;
                 self.open(id)?.evidence.push(evidence);
                 Ok(())
+            }
+            RecordKind::Labels => {
+                body::decode_labels(&record.body).map_err(|e| e.to_string())?;
+                self.open(id).map(drop)
             }
             _event => self.event(id, record, context),
         }
@@ -370,6 +371,19 @@ impl Log {
         }
         sure.iter().all(|id| listed.contains(id)) && listed.iter().all(|id| self.executions.contains_key(id))
     }
+}
+
+/// Behind a creation stand what is kept of the request, if anything, and then the first event, all in one unit. What
+/// is returned waits for that event.
+fn second(record: &Record, half: ExecutionId) -> Result<Option<ExecutionId>, String> {
+    if record.stream.map(|stream| stream.0) == Some(*half.as_bytes()) {
+        match RecordKind::from_number(record.kind) {
+            Some(RecordKind::Origin | RecordKind::Labels) => return Ok(Some(half)),
+            Some(RecordKind::Accepted) => return Ok(None),
+            _ => {}
+        }
+    }
+    Err(format!("{half} was created without its first event"))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use sealog_execution::{
 };
 use tokio::sync::Semaphore;
 
+use crate::store::listing::{Filter, Page};
 use crate::store::memory::MemoryStore;
 use crate::store::{Brief, Claim, EventStore, ListPosition, NewExecution, StoreFuture, StoreLimits, Watch};
 use crate::{Engine, EngineOptions, StoreError, Submission};
@@ -302,6 +303,10 @@ impl EventStore for TestStore {
 
     fn list(&self, after: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Vec<Brief>> {
         self.inner.list(after, limit)
+    }
+
+    fn page(&self, filter: Filter, before: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Page> {
+        self.inner.page(filter, before, limit)
     }
 
     fn sweep(&self) -> StoreFuture<'_, ()> {

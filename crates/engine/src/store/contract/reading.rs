@@ -2,8 +2,11 @@
 
 use sealog_events::{Dialect, Origin, json, materialize};
 
+use sealog_events::{Labels, Status};
+
 use super::*;
 use crate::store::ListPosition;
+use crate::store::listing::{Filter, Page};
 
 pub async fn origins_are_kept_with_their_execution(make: &impl Fn(StoreLimits) -> Subject) {
     let subject = make(StoreLimits::default());
@@ -135,4 +138,53 @@ pub async fn closing_wakes_readers_and_refuses_calls(make: &impl Fn(StoreLimits)
     assert!(subject.store.create(subject.new_execution(2, None)).await.is_err());
     assert!(subject.store.watch(id(1), 0).await.is_err());
     assert_eq!(subject.store.close().await, Ok(()));
+}
+
+pub async fn pages_show_the_youngest_first_and_go_on_behind_their_place(
+    make: &impl Fn(StoreLimits) -> Subject,
+) {
+    let subject = make(StoreLimits::default());
+    let everything = Filter::default;
+    assert_eq!(subject.store.page(everything(), None, 5).await, Ok(Page::default()));
+    for number in [5, 3, 4, 1] {
+        subject.create(number).await;
+        subject.advance_ms(1);
+    }
+    let numbers = |page: &Page| page.listed.iter().map(|listed| listed.brief.id).collect::<Vec<_>>();
+    let first = subject.store.page(everything(), None, 2).await.expect("the store works");
+    assert_eq!(numbers(&first), [id(1), id(4)]);
+    // What comes and goes meanwhile moves nothing.
+    subject.create(9).await;
+    assert_eq!(subject.append(4, 2, failed("m")).await, Ok(()));
+    let second = subject.store.page(everything(), first.next, 2).await.expect("the store works");
+    assert_eq!((numbers(&second), second.next), (vec![id(3), id(5)], None));
+    let all = subject.store.page(everything(), None, 100).await.expect("the store works");
+    assert_eq!((all.listed.len(), all.next), (5, None));
+}
+
+pub async fn pages_take_what_the_filter_names(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits::default());
+    for (number, ability) in [(1, Some("a")), (2, Some("b")), (3, None), (4, Some("a"))] {
+        let mut new = subject.new_execution(number, None);
+        new.labels = ability.map(|ability| Labels { ability: ability.to_owned() });
+        assert_eq!(subject.store.create(new).await, Ok(Claim::New));
+        subject.advance_ms(1);
+    }
+    assert_eq!(subject.append(4, 2, failed("m")).await, Ok(()));
+    let page = async |status: Option<Status>, ability: Option<&str>| {
+        let filter = Filter { status, ability: ability.map(str::to_owned) };
+        let page = subject.store.page(filter, None, 100).await.expect("the store works");
+        assert_eq!(page.next, None);
+        page.listed.into_iter().map(|listed| (listed.brief.id, listed.ability)).collect::<Vec<_>>()
+    };
+    let a = || Some("a".to_owned());
+    assert_eq!(page(None, Some("a")).await, [(id(4), a()), (id(1), a())]);
+    assert_eq!(page(Some(Status::Failed), Some("a")).await, [(id(4), a())]);
+    assert_eq!(page(Some(Status::Failed), Some("b")).await, []);
+    assert_eq!(
+        page(Some(Status::Accepted), None).await,
+        [(id(3), None), (id(2), Some("b".to_owned())), (id(1), a())]
+    );
+    subject.advance_ms(StoreLimits::default().retention_ms);
+    assert_eq!(page(None, Some("a")).await, [(id(1), a())]);
 }

@@ -62,7 +62,7 @@ fn record(stream: StreamId, row: Row) -> Result<Record, NotFolded> {
 
 #[cfg(test)]
 mod tests {
-    use sealog_events::{Event, EventBody, Materializer, Target, Timestamp};
+    use sealog_events::{Event, EventBody, Labels, Materializer, Target, Timestamp};
     use sealog_journal::NewRecord;
 
     use super::super::records::{self, Text};
@@ -82,7 +82,11 @@ mod tests {
             EventBody::Completed { target },
         ];
         let mut fold = Materializer::new(ID, Timestamp(1000));
-        let mut all = vec![records::created(ID, Timestamp(1000), None)];
+        let labels = Labels { ability: "text-generation".into() };
+        let mut all = vec![
+            records::created(ID, Timestamp(1000), None),
+            records::labels(ID, Timestamp(1000), &labels).unwrap(),
+        ];
         for (sequence, body) in (1..).zip(bodies) {
             let event = Event { sequence, time: Timestamp(1000 + sequence), body };
             let prepared = records::prepare(ID, &event).unwrap();

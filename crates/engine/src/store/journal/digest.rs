@@ -150,6 +150,7 @@ fn status(kind: RecordKind, bytes: &[u8]) -> Result<Status, BodyError> {
         RecordKind::Created
         | RecordKind::MaterializedResult
         | RecordKind::Origin
+        | RecordKind::Labels
         | RecordKind::AttemptEvidence => {
             return Err(BodyError::UnknownKind);
         }

@@ -6,7 +6,7 @@
 use sealog_events::body::{self, BodyError};
 use sealog_events::limits::RESULT_BYTES_MAX;
 use sealog_events::{
-    AttemptEvidence, Created, Event, ExecutionId, Identity, MaterializedResult, Materializer, Origin,
+    AttemptEvidence, Created, Event, ExecutionId, Identity, Labels, MaterializedResult, Materializer, Origin,
     RecordKind, Snapshot, Timestamp, limits,
 };
 use sealog_journal::{Class, NewRecord, Record, StreamId, Unit};
@@ -84,6 +84,26 @@ pub(crate) fn origin(
         time_ms: created_at.0,
         logical_size: 0,
         body: body::encode_origin(origin).map_err(unstorable)?,
+    })
+}
+
+/// The record that says what an execution is found by.
+///
+/// # Errors
+/// The labels cannot be stored.
+pub(crate) fn labels(
+    id: ExecutionId,
+    created_at: Timestamp,
+    labels: &Labels,
+) -> Result<NewRecord, StoreError> {
+    Ok(NewRecord {
+        kind: RecordKind::Labels.number(),
+        stream: Some(stream(id)),
+        class: Class::NONE,
+        event_number: 0,
+        time_ms: created_at.0,
+        logical_size: 0,
+        body: body::encode_labels(labels).map_err(unstorable)?,
     })
 }
 

@@ -206,6 +206,16 @@ impl Order {
         self.slots.partition_point(|slot| key_of(*slot) <= *key)
     }
 
+    /// Those in front of `key`, or all of them, from the back.
+    pub(super) fn backwards(
+        &self,
+        key: Option<&Key>,
+        key_of: impl Fn(u32) -> Key,
+    ) -> impl Iterator<Item = u32> {
+        let end = key.map_or(self.slots.len(), |key| self.slots.partition_point(|slot| key_of(*slot) < *key));
+        self.slots.range(..end).rev().copied()
+    }
+
     pub(super) fn insert(&mut self, slot: u32, key_of: impl Fn(u32) -> Key) {
         let key = key_of(slot);
         if self.slots.back().is_none_or(|last| key_of(*last) < key) {

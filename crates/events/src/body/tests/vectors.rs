@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::json::event_json;
-use crate::{Dialect, Event, Mark, Origin, RequestId};
+use crate::{Dialect, Event, Labels, Mark, Origin, RequestId};
 
 enum Value {
     Event(EventBody),
     Created(Created),
     Origin(Origin),
+    Labels(Labels),
     Result(MaterializedResult),
     Evidence(AttemptEvidence),
 }
@@ -25,6 +26,7 @@ const fn files(kind: RecordKind) -> (&'static str, &'static str) {
         RecordKind::MaterializedResult => (text!("65-materialized_result.hex"), ""),
         RecordKind::Origin => (text!("67-origin.hex"), ""),
         RecordKind::AttemptEvidence => (text!("66-attempt_evidence.hex"), ""),
+        RecordKind::Labels => (text!("68-labels.hex"), ""),
         RecordKind::Accepted => (text!("80-execution.accepted.hex"), text!("80-execution.accepted.jsonl")),
         RecordKind::RouteSelected => (text!("81-route.selected.hex"), text!("81-route.selected.jsonl")),
         RecordKind::RouteAttemptFailed => {
@@ -53,6 +55,7 @@ fn values(kind: RecordKind) -> Vec<Value> {
         RecordKind::MaterializedResult => results(),
         RecordKind::Origin => origins(),
         RecordKind::AttemptEvidence => evidence(),
+        RecordKind::Labels => labels(),
         RecordKind::Accepted => events(vec![EventBody::Accepted]),
         RecordKind::RouteSelected => events(vec![
             EventBody::RouteSelected { target: target(), attempt: 1 },
@@ -107,6 +110,11 @@ fn origins() -> Vec<Value> {
         origin(Dialect::OpenAiResponses, "model-alpha", Some(300), true),
         origin(Dialect::AnthropicMessages, "text-generation", Some(1), false),
     ]
+}
+
+fn labels() -> Vec<Value> {
+    let labels = |ability: String| Value::Labels(Labels { ability });
+    vec![labels("text-generation".to_owned()), labels("\u{e9}".repeat(200)), labels("a".to_owned())]
 }
 
 fn results() -> Vec<Value> {
@@ -260,6 +268,10 @@ fn every_kind_reads_and_writes_its_vectors() {
                 Value::Origin(origin) => {
                     assert_eq!(encode_origin(&origin).as_ref(), Ok(&bytes));
                     assert_eq!(decode_origin(&bytes), Ok(origin));
+                }
+                Value::Labels(labels) => {
+                    assert_eq!(encode_labels(&labels).as_ref(), Ok(&bytes));
+                    assert_eq!(decode_labels(&bytes), Ok(labels));
                 }
                 Value::Result(result) => {
                     assert_eq!(encode_result(&result).as_ref(), Ok(&bytes));

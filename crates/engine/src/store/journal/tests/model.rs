@@ -206,7 +206,8 @@ impl Run {
             .then_some(Identity { key_hash: [key; 32], fingerprint: [u8::from(self.below(4) == 0); 32] });
         let created_at = self.host.now();
         let accepted = Event { sequence: 1, time: created_at, body: EventBody::Accepted };
-        let new = NewExecution { id: id(self.made), created_at, identity, origin: None, accepted };
+        let new =
+            NewExecution { id: id(self.made), created_at, identity, origin: None, labels: None, accepted };
         let expected = self.model.create(&new, self.wall());
         assert_eq!(self.memory.create(new.clone()).await.map(Answer::from), expected);
         assert_eq!(self.journal.create(new).await.map(Answer::from), expected);

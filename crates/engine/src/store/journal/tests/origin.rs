@@ -21,7 +21,7 @@ fn written() -> Host {
     drive(&journal, async {
         let accepted = Event { sequence: 1, time: now, body: EventBody::Accepted };
         let origin = Some(origin());
-        let new = NewExecution { id: id(1), created_at: now, identity: None, origin, accepted };
+        let new = NewExecution { id: id(1), created_at: now, identity: None, origin, labels: None, accepted };
         store.create(new).await.unwrap();
         create(&store, now, 2).await.unwrap();
         for number in 1..=2 {

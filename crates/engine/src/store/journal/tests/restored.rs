@@ -82,6 +82,7 @@ async fn jb_9_a_fenced_store_creates_nothing_by_any_door() {
             created_at: host.now(),
             identity,
             origin: None,
+            labels: None,
             accepted: accepted.clone(),
         };
         assert_eq!(store.create(new).await, Err(StoreError::Fenced));
@@ -91,6 +92,7 @@ async fn jb_9_a_fenced_store_creates_nothing_by_any_door() {
         created_at: host.now(),
         identity: Some(identity(1)),
         origin: None,
+        labels: None,
         accepted,
     };
     assert!(matches!(store.create(known).await, Ok(Claim::Replay(brief)) if brief.id == id(1)));

@@ -94,6 +94,7 @@ async fn r42_a_key_that_was_given_again_stays_with_the_younger_one() {
         created_at: host.now(),
         identity: Some(identity(1)),
         origin: None,
+        labels: None,
         accepted,
     };
     assert_eq!(store.create(again).await, Ok(Claim::New));

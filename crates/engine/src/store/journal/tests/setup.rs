@@ -8,7 +8,7 @@ use std::time::Duration;
 use sealog_disk::Clock;
 use sealog_disk::sim::SimDisk;
 use sealog_disk::testing::{ManualClock, SeededEntropy};
-use sealog_events::{Event, EventBody, ExecutionId, Identity, Target, Timestamp};
+use sealog_events::{Event, EventBody, ExecutionId, Identity, Labels, Target, Timestamp};
 use sealog_journal::{Config, Create, Journal, Turn};
 use sealog_seal::{Secret, SlotParams, StoreId};
 
@@ -126,6 +126,10 @@ pub fn completed() -> EventBody {
     EventBody::Completed { target: Target { provider: "p".to_owned(), model: "m".to_owned() } }
 }
 
+pub fn labels() -> Labels {
+    Labels { ability: "text-generation".to_owned() }
+}
+
 pub async fn create(store: &JournalStore, now: Timestamp, number: u8) -> Result<(), StoreError> {
     let accepted = Event { sequence: 1, time: now, body: EventBody::Accepted };
     let new = NewExecution {
@@ -133,6 +137,7 @@ pub async fn create(store: &JournalStore, now: Timestamp, number: u8) -> Result<
         created_at: now,
         identity: Some(identity(number)),
         origin: None,
+        labels: Some(labels()),
         accepted,
     };
     assert_eq!(store.create(new).await?, Claim::New);

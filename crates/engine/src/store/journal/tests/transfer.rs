@@ -146,6 +146,7 @@ fn the_imported_store_answers_as_the_old_one() {
             created_at: other.now(),
             identity,
             origin: None,
+            labels: None,
             accepted,
         };
         crate::EventStore::create(&store, new).await
@@ -214,6 +215,7 @@ fn the_order_of_an_export_is_checked() {
     let of = |number: u8, line: &Line| match line {
         Line::Execution { id: of, .. }
         | Line::Origin { id: of, .. }
+        | Line::Labels { id: of, .. }
         | Line::Event { id: of, .. }
         | Line::Result { id: of, .. }
         | Line::Evidence { id: of, .. } => *of == id(number),
@@ -236,19 +238,25 @@ fn the_order_of_an_export_is_checked() {
         lines
     };
     assert_eq!(refused(without(0)), "it speaks of an execution that has not begun");
-    assert_eq!(refused(without(2)), "an execution's events are not numbered one by one");
-    assert_eq!(refused(without(5)), "an execution ends without its result");
+    assert_eq!(refused(without(3)), "an execution's events are not numbered one by one");
+    assert_eq!(refused(without(6)), "an execution ends without its result");
     let mut wrong = first.clone();
     let other = lines.iter().find_map(|line| match line {
         Line::Result { id: of, time_ms, result } if *of == id(2) => Some((*time_ms, result.clone())),
         _ => None,
     });
     let (time_ms, result) = other.unwrap();
-    wrong[5] = Line::Result { id: id(1), time_ms, result };
+    wrong[6] = Line::Result { id: id(1), time_ms, result };
     assert_eq!(refused(wrong), "a result is not what its events give");
     let mut behind = first.clone();
-    behind.push(first[2].clone());
+    behind.push(first[3].clone());
     assert_eq!(refused(behind), "an event behind the one that ended its execution");
+    for at in [2, 3] {
+        let mut twice = first.clone();
+        twice.insert(at, first[1].clone());
+        assert_eq!(refused(twice), "labels stand once and before the events of their execution");
+    }
+    assert!(matches!(accepted(without(1)), Ok(1)), "executions of before have none");
     let gone = Line::Forget { time_ms: 1, ids: vec![id(1)] };
     assert!(matches!(accepted([&first[..], std::slice::from_ref(&gone)].concat()), Ok(0)));
     assert_eq!(refused([&first[..], &[gone], &first[..1]].concat()), "an execution begins twice");

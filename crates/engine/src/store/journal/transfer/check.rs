@@ -102,12 +102,28 @@ struct Progress {
     result: Option<MaterializedResult>,
     /// Where it came from was told.
     origin: bool,
+    /// What it is found by was told.
+    labels: bool,
 }
 
 impl Progress {
     fn new(next: u64, fold: Option<Box<Materializer>>) -> Progress {
         let whole = fold.is_some();
-        Progress { next, ended: false, fold, whole, result: None, origin: false }
+        Progress { next, ended: false, fold, whole, result: None, origin: false, labels: false }
+    }
+
+    fn origin(&mut self) -> Step {
+        if self.next != 1 || std::mem::replace(&mut self.origin, true) {
+            return Err("an origin stands once and before the events of its execution");
+        }
+        Ok(())
+    }
+
+    fn labels(&mut self) -> Step {
+        if self.next != 1 || std::mem::replace(&mut self.labels, true) {
+            return Err("labels stand once and before the events of their execution");
+        }
+        Ok(())
     }
 }
 
@@ -132,10 +148,10 @@ impl Checker {
                 return self.begin(id, Progress::new(1, fold));
             }
             Line::Origin { id, .. } => {
-                let execution = self.executions.get_mut(&id).ok_or(UNKNOWN)?;
-                if execution.next != 1 || std::mem::replace(&mut execution.origin, true) {
-                    return Err("an origin stands once and before the events of its execution");
-                }
+                return self.executions.get_mut(&id).ok_or(UNKNOWN)?.origin();
+            }
+            Line::Labels { id, .. } => {
+                return self.executions.get_mut(&id).ok_or(UNKNOWN)?.labels();
             }
             Line::Event { id, event } => {
                 self.events += 1;

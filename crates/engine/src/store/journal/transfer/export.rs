@@ -186,6 +186,7 @@ impl<'a> State<'a> {
                 Line::Execution { id, created }
             }
             RecordKind::Origin => Line::Origin { id, origin: body::decode_origin(&record.body).ok()? },
+            RecordKind::Labels => Line::Labels { id, labels: body::decode_labels(&record.body).ok()? },
             RecordKind::MaterializedResult => {
                 let result = body::decode_result(&record.body).ok()?;
                 self.up_to(id, 0);

@@ -101,7 +101,7 @@ struct Writer<'a> {
     wait: Wait<'a>,
     checked: &'a Checked,
     tickets: VecDeque<Ticket>,
-    /// A creation with its origin, or a result: it is one unit with the event behind it.
+    /// A creation with its origin and labels, or a result: it is one unit with the event behind it.
     held: Vec<NewRecord>,
     done: Imported,
 }
@@ -118,6 +118,11 @@ impl Writer<'_> {
                 let created = self.held.last().filter(|held| held.stream == Some(records::stream(id)));
                 let time = created.map(|created| Timestamp(created.time_ms)).ok_or(ImportError::Changed)?;
                 self.held.push(records::origin(id, time, &origin).map_err(|_| ImportError::Changed)?);
+            }
+            Line::Labels { id, labels } if self.wanted(id) => {
+                let created = self.held.last().filter(|held| held.stream == Some(records::stream(id)));
+                let time = created.map(|created| Timestamp(created.time_ms)).ok_or(ImportError::Changed)?;
+                self.held.push(records::labels(id, time, &labels).map_err(|_| ImportError::Changed)?);
             }
             Line::Result { id, time_ms, result } if self.wanted(id) => {
                 self.flush()?;
@@ -156,6 +161,7 @@ impl Writer<'_> {
             }
             Line::Execution { .. }
             | Line::Origin { .. }
+            | Line::Labels { .. }
             | Line::Result { .. }
             | Line::Evidence { .. }
             | Line::Event { .. }

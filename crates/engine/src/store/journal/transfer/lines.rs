@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use sealog_events::json::event_json;
+use sealog_events::json::{event_json, string_json};
 use sealog_events::{
-    AttemptEvidence, Created, Dialect, Event, ExecutionId, Identity, Mark, MaterializedResult, Origin,
-    Timestamp, body, limits,
+    AttemptEvidence, Created, Dialect, Event, ExecutionId, Identity, Labels, Mark, MaterializedResult,
+    Origin, Timestamp, body, limits,
 };
 use sealog_journal_format::journal_records::Forget;
 use sealog_journal_format::limits::SEQUENCE_MAX;
@@ -55,6 +55,11 @@ pub enum Line {
     Origin {
         id: ExecutionId,
         origin: Origin,
+    },
+    /// Before the execution's first event.
+    Labels {
+        id: ExecutionId,
+        labels: Labels,
     },
     Event {
         id: ExecutionId,
@@ -134,6 +139,10 @@ impl Line {
                     "{{\"origin\":{{\"execution_id\":\"{id}\",\"dialect\":\"{dialect}\",\"model\":{model},\
                      \"max_tokens\":{tokens},\"background\":{background}}}}}"
                 )
+            }
+            Line::Labels { id, labels: Labels { ability } } => {
+                let ability = string_json(ability);
+                format!("{{\"labels\":{{\"execution_id\":\"{id}\",\"ability\":{ability}}}}}")
             }
             Line::Event { id, event } => format!(
                 "{{\"event\":{{\"execution_id\":\"{id}\",\"sequence\":{},\"time_ms\":{},\"kind\":{},\"body\":\"{}\",\
@@ -231,6 +240,8 @@ enum Wire<'a> {
     #[serde(borrow)]
     Origin(OriginWire<'a>),
     #[serde(borrow)]
+    Labels(LabelsWire<'a>),
+    #[serde(borrow)]
     Event(EventWire<'a>),
     #[serde(borrow)]
     Result(ResultWire<'a>),
@@ -287,6 +298,14 @@ struct OriginWire<'a> {
     model: Text<'a>,
     max_tokens: Option<u64>,
     background: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LabelsWire<'a> {
+    #[serde(borrow)]
+    execution_id: Text<'a>,
+    ability: Text<'a>,
 }
 
 #[derive(Deserialize)]
@@ -370,6 +389,16 @@ struct EndWire<'a> {
     digest: Text<'a>,
 }
 
+impl LabelsWire<'_> {
+    fn value(self) -> Result<Line, LineError> {
+        let labels = Labels { ability: self.ability.into_owned() };
+        if !labels.is_storable() {
+            return Err(LineError::Body);
+        }
+        Ok(Line::Labels { id: id(&self.execution_id)?, labels })
+    }
+}
+
 impl Wire<'_> {
     fn value(self) -> Result<Line, LineError> {
         Ok(match self {
@@ -401,6 +430,7 @@ impl Wire<'_> {
                 }
                 Line::Origin { id: id(&execution_id)?, origin }
             }
+            Wire::Labels(labels) => labels.value()?,
             Wire::Event(EventWire { execution_id, sequence, time_ms, kind, body, .. }) => {
                 if sequence == 0 || sequence > SEQUENCE_MAX {
                     return Err(LineError::Malformed);

@@ -1,0 +1,145 @@
+//! Who is asked about executions: a node over HTTP, or a journal that is only read.
+//!
+//! Both give the same JSON texts, so that a verb renders one kind of answer. Must never write.
+
+use sealog_client::{Client, ClientError, ListPage, ListQuery};
+use sealog_engine::store::journal::JournalStore;
+use sealog_engine::store::listing::{ENTRIES_MAX, Filter, list};
+use sealog_engine::store::{EventStore, ListPosition, StoreError};
+use sealog_events::json::snapshot_json;
+use sealog_events::{ExecutionId, Status};
+
+use crate::args::asking::WhereArgs;
+use crate::asking;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::following::Source;
+use crate::node::open_failure;
+use crate::opening;
+use crate::render::Render;
+
+/// Who answers.
+#[derive(Debug)]
+pub enum Asked {
+    Node(Client),
+    Journal(Box<JournalStore>),
+}
+
+impl Asked {
+    /// Opens what the flags name. Inside a tokio runtime.
+    ///
+    /// # Errors
+    /// As [`asking::client`], or what the journal says.
+    pub fn open(args: &WhereArgs, render: Render) -> Result<Asked> {
+        let Some(dir) = &args.data_dir else {
+            only_asks(args)?;
+            return asking::client(&args.node).map(Asked::Node);
+        };
+        let config = opening::for_reading(dir, args.place, &args.key, render)?;
+        let store = JournalStore::open_reading(&config).map_err(|error| open_failure(error, dir))?;
+        Ok(Asked::Journal(Box::new(store)))
+    }
+
+    /// A page of executions.
+    ///
+    /// # Errors
+    /// Exit 2 for a place that is none, 75 where nobody answers.
+    pub async fn list(&self, query: &ListQuery) -> Result<ListPage> {
+        let store = match self {
+            Asked::Node(client) => {
+                return client.list(query).await.map_err(|error| not_answered(error, Exit::TryAgain));
+            }
+            Asked::Journal(store) => store,
+        };
+        let bad = || {
+            Failure::usage("bad_place", "--after is no place of a list")
+                .next("the place that `sealog ps` printed")
+        };
+        let before =
+            query.after.as_deref().map(|place| ListPosition::parse(place).ok_or_else(bad)).transpose()?;
+        let filter = Filter {
+            status: query.status.as_deref().and_then(Status::from_name),
+            ability: query.ability.clone(),
+        };
+        let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(ENTRIES_MAX);
+        let listing = list(&**store, filter, before, limit).await.map_err(store_failed)?;
+        Ok(ListPage { entries: listing.entries, next: listing.next.map(|place| place.to_string()) })
+    }
+
+    /// An execution's snapshot as JSON text.
+    ///
+    /// # Errors
+    /// Exit 4: there is no such execution. 75: nobody answers.
+    pub async fn snapshot(&self, id: &str) -> Result<String> {
+        let found = match self {
+            Asked::Node(client) => {
+                let found = client.snapshot(id).await.map_err(|error| not_answered(error, Exit::TryAgain))?;
+                found.map(|snapshot| snapshot.json)
+            }
+            Asked::Journal(store) => match ExecutionId::parse(id) {
+                Some(id) => {
+                    store.snapshot(id).await.map_err(store_failed)?.map(|snapshot| snapshot_json(&snapshot))
+                }
+                None => None,
+            },
+        };
+        found.ok_or_else(not_found)
+    }
+
+    /// The execution's events behind a sequence.
+    ///
+    /// # Errors
+    /// As [`Asked::snapshot`].
+    pub async fn events(&self, id: &str, after: u64) -> Result<Source> {
+        match self {
+            Asked::Node(client) => Ok(Source::Node(Box::new(client.follow(id, after)))),
+            Asked::Journal(store) => {
+                let id = ExecutionId::parse(id).ok_or_else(not_found)?;
+                let watch = store.watch(id, after).await.map_err(store_failed)?;
+                watch.map(Source::Journal).ok_or_else(not_found)
+            }
+        }
+    }
+}
+
+/// Without `--data-dir` no journal is opened: a flag about one would count for nothing.
+fn only_asks(args: &WhereArgs) -> Result<()> {
+    let given = [
+        ("--allow-network-fs", args.place.allow_network_fs),
+        ("--key-file", !args.key.key_file.is_empty()),
+        ("--key-fd", args.key.key_fd.is_some()),
+        ("--passphrase-file", !args.key.passphrase_file.is_empty()),
+        ("--prompt", args.key.prompt),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::usage("usage", format!("{flag} counts only with --data-dir"))
+            .next("leave it out to ask a node, or add --data-dir DIR to read a journal")),
+    }
+}
+
+pub fn not_found() -> Failure {
+    Failure::new(Exit::NotFound, "not_found", "there is no such execution, or no longer")
+        .next("list what there is: sealog ps")
+}
+
+/// What a node said instead of an answer, or why it said nothing.
+pub fn not_answered(error: ClientError, otherwise: Exit) -> Failure {
+    let what = error.to_string();
+    let failure = match &error {
+        ClientError::Api(api) if api.status == 404 => not_found(),
+        ClientError::Api(api) if [401, 403].contains(&api.status) => Failure::usage("not_allowed", what)
+            .next("name a file with a token of the node whose scope is enough: --token-file FILE"),
+        ClientError::Api(api) if api.status == 400 => Failure::usage("invalid_request", what)
+            .next("correct the command; `sealog help` shows every flag"),
+        ClientError::Connect(_) => Failure::new(Exit::TryAgain, "no_node", what)
+            .next("start a node: sealog serve; or read its journal: --data-dir DIR"),
+        _ => Failure::new(otherwise, "no_answer", what).next("run the same command again in a moment"),
+    };
+    failure.because(error)
+}
+
+fn store_failed(error: StoreError) -> Failure {
+    Failure::new(Exit::Damaged, "unreadable", error.to_string())
+        .next("see what is wrong: sealog journal verify DIR")
+}

@@ -1,0 +1,36 @@
+//! `sealog cancel ID`: asks a node to stop an execution.
+
+use serde::Serialize;
+
+use crate::args::asking::Cancel;
+use crate::asked::not_answered;
+use crate::asking;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::render::Render;
+use crate::verbs::serve::runtime;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    execution_id: &'a str,
+    status: &'static str,
+}
+
+pub fn run(args: &Cancel, render: Render) -> Result<Exit> {
+    let client = asking::client(&args.node)?;
+    let asked = runtime()?.block_on(client.cancel(&args.execution));
+    if !asked.map_err(|error| not_answered(error, Exit::OutcomeUnknown))? {
+        return Err(Failure::new(
+            Exit::NotFound,
+            "nothing_to_cancel",
+            "the execution is not known, or it has ended",
+        )
+        .next(format!("see what became of it: sealog show {}", args.execution)));
+    }
+    if render.json {
+        render.object(&Answer { execution_id: &args.execution, status: "cancellation_requested" })?;
+    } else {
+        render.note("asked it to stop; its last event says what came of that");
+    }
+    Ok(Exit::Success)
+}

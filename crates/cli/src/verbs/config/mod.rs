@@ -1,0 +1,4 @@
+//! `sealog config`: one module per verb.
+
+pub mod check;
+pub mod show;

@@ -1,0 +1,57 @@
+//! `sealog tail ID`: one execution's events as they are, and with `-f` as they come, across lost connections.
+
+use serde::Deserialize;
+
+use crate::args::asking::Tail;
+use crate::asked::Asked;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::following::{Printer, Source};
+use crate::render::Render;
+use crate::verbs::serve::runtime;
+
+#[derive(Deserialize)]
+struct Head {
+    status: String,
+    last_sequence: u64,
+}
+
+pub fn run(args: &Tail, render: Render) -> Result<Exit> {
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let asked = Asked::open(&args.from, render)?;
+        tail(args, &asked, render).await
+    })
+}
+
+async fn tail(args: &Tail, asked: &Asked, render: Render) -> Result<Exit> {
+    let snapshot = asked.snapshot(&args.execution).await?;
+    let Head { status, last_sequence } = serde_json::from_str(&snapshot)
+        .map_err(|_| Failure::new(Exit::Failed, "protocol", "the node sent something that is no snapshot"))?;
+    // Nobody writes a journal that is only read: what it holds is all there will be.
+    let has_ended = ["succeeded", "failed", "cancelled"].contains(&status.as_str());
+    let goes_on = args.follow && matches!(asked, Asked::Node(_));
+    let mut source = asked.events(&args.execution, args.after).await?;
+    let mut printer = Printer::new(render);
+    let (mut at, mut resumed) = (args.after, 0);
+    while goes_on || at < last_sequence {
+        let Some(json) = source.next().await? else { break };
+        if source.resumed() > resumed {
+            resumed = source.resumed();
+            render.note(&format!("the connection was lost; it goes on behind event {at}"));
+        }
+        printer.event(json)?;
+        at += 1;
+    }
+    match (printer.end()?, args.follow) {
+        (Some(outcome), _) => outcome,
+        (None, true) if !has_ended && matches!(source, Source::Journal(_)) => {
+            let what =
+                format!("the execution had not ended when the journal was last written, behind event {at}");
+            Err(Failure::new(Exit::OutcomeUnknown, "not_ended", what)
+                .safe("nothing is sent again; the next start of a node ends it as failed")
+                .next("start the node again: sealog serve"))
+        }
+        (None, _) => Ok(Exit::Success),
+    }
+}
