@@ -21,7 +21,7 @@ use sealog_http::{ServerOptions, router};
 use sealog_journal::{
     Config, Contents, Create, Fence, Record, Repaired, StreamId, audit, look, repair, salvage_view,
 };
-use sealog_journal_format::journal_records::KIND_RESTORED;
+use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_RESTORED};
 use sealog_seal::{Secret, SlotParams, StoreId};
 
 use super::client::{Ask, text};
@@ -221,6 +221,9 @@ fn judge_repaired(
     if let Some(made_up) = kept.iter().find(|one| !rest.any(|was| told_of(was) == told_of(one))) {
         return Err(format!("PHANTOM record {} in a repaired journal", made_up.sequence));
     }
+    let forgets = all.iter().filter(|record| record.kind == KIND_FORGET);
+    let forgotten: BTreeSet<[u8; 16]> =
+        forgets.filter_map(|record| Forget::ids(&record.body).ok()).flatten().collect();
     let by_stream = |records: &[Record]| {
         let mut streams: BTreeMap<StreamId, usize> = BTreeMap::new();
         for stream in records.iter().filter_map(|record| record.stream) {
@@ -229,13 +232,16 @@ fn judge_repaired(
         streams
     };
     let (was, is) = (by_stream(all), by_stream(&kept));
+    // What was forgotten may go, and has to where compaction already took its beginning.
+    let missing =
+        was.iter().any(|(stream, count)| !forgotten.contains(&stream.0) && is.get(stream) != Some(count));
     let silent = done.losses.is_empty() && done.gaps.is_empty() && done.problems.is_empty();
     // Nobody can tell damage to nothing but an end that no evidence covers from a write that never finished (JR-6): then
     // exactly a beginning is there, and it reaches as far as the head tells.
     let first_missing = all.get(kept.len()).map(|record| record.sequence);
-    let residue = first_missing.is_some_and(|missing| missing > evident)
+    let residue = first_missing.is_some_and(|sequence| sequence > evident)
         && kept.iter().map(told_of).eq(all.iter().take(kept.len()).map(told_of));
-    if silent && was != is && !residue {
+    if silent && missing && !residue {
         return Err("LOST by a repair that names nothing".to_owned());
     }
     for (stream, count) in &is {
@@ -250,7 +256,7 @@ fn judge_repaired(
     // A fence that stood before stays.
     let stood = audit(&host.config(&host.disk.fork()), &mut Fence::default).map_err(|e| e.to_string())?.1;
     let right = if done.fenced { fence.is_up() } else { !fence.is_up() || stood.is_up() };
-    if !right || (!silent && was != is && !residue && !done.fenced) {
+    if !right || (!silent && missing && !residue && !done.fenced) {
         return Err(format!("a repair that lost something stands behind no fence: {done:?}"));
     }
     let opened = JournalStore::open_manual(&config, StoreLimits::NODE);
