@@ -66,6 +66,11 @@ impl Watch {
     }
 }
 
+/// CPU time of the whole process.
+pub fn process_cpu() -> Duration {
+    cpu(ClockId::ProcessCPUTime)
+}
+
 fn cpu(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use sealog_benches::handover::Sink;
 use sealog_benches::sealed;
+use sealog_benches::slice::process_cpu;
 use sealog_benches::workload::{Deltas, EVENTS_EACH};
 use sealog_journal::{Admission, Config, Ignore, Journal, StreamId, Unit};
 
@@ -115,7 +116,9 @@ pub fn reopen(system: &str, folder: &Path) -> Result<()> {
             let (journal, report) = Journal::open(&config(folder)?, &mut Ignore)?;
             let (resident, peak) = (host::resident_bytes()?, host::peak_bytes()?);
             let streams = journal.streams();
-            println!("ready {resident} {} {streams} {peak} {}", report.last_sequence, report.unchecked.len());
+            let (last, summaries, cpu_s) =
+                (report.last_sequence, report.unchecked.len(), process_cpu().as_secs_f64());
+            println!("ready {resident} {last} {streams} {peak} {summaries} {cpu_s}");
             std::io::stdout().flush()?;
             // As a node that is killed: closing is not what is measured.
             std::process::exit(0);
@@ -123,7 +126,8 @@ pub fn reopen(system: &str, folder: &Path) -> Result<()> {
         "sqlite" => Sqlite::open(folder)?.scan()?.0,
         _ => bail!("no system is called {system} here"),
     };
-    println!("ready {} {events} 0 {} 0", host::resident_bytes()?, host::peak_bytes()?);
+    let cpu_s = process_cpu().as_secs_f64();
+    println!("ready {} {events} 0 {} 0 {cpu_s}", host::resident_bytes()?, host::peak_bytes()?);
     Ok(())
 }
 
@@ -169,14 +173,18 @@ pub fn catch_up(folder: &Path, readers: usize) -> Result<()> {
 /// Reads and authenticates everything.
 pub fn verify(folder: &Path) -> Result<()> {
     struct Nothing;
-    impl sealog_journal::Sink for Nothing {}
+    impl sealog_journal::Sink for Nothing {
+        fn wants_contents(&self) -> bool {
+            false
+        }
+    }
     let config = config(folder)?;
     let start = Instant::now();
     let (audit, _) = sealog_journal::audit(&config, &mut || Nothing)?;
     if !audit.is_sound() {
         bail!("the journal is damaged");
     }
-    let took: Duration = start.elapsed();
-    println!("verified {} {} {}", took.as_secs_f64(), audit.last_sequence, host::size_bytes(folder)?);
+    let (took, cpu_s) = (start.elapsed().as_secs_f64(), process_cpu().as_secs_f64());
+    println!("verified {took} {} {} {cpu_s}", audit.last_sequence, host::size_bytes(folder)?);
     Ok(())
 }

@@ -118,7 +118,7 @@ impl Journal {
         lock::note(&*config.disk, &*config.clock);
         let head = head::read(&*store.disk, &store.keyring)?;
         let (digest_version, bytes_max) = (config.codec.digest_version(), config.tuning.boot_check_bytes);
-        let sweep = replay.takes_digests().then_some(Sweep { digest_version, bytes_max });
+        let sweep = replay.takes_digests().then_some(Sweep::Summaries { digest_version, bytes_max });
         let mut build = Build::new(replay);
         let mut device_read = false;
         let threads = config.tuning.check_threads;

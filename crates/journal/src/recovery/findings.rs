@@ -26,6 +26,12 @@ pub struct FrameView {
 
 /// What a scan hands out, in journal order.
 pub trait Sink {
+    /// Whether anything of what a segment holds is wanted. `false` for a verdict alone: ended segments are judged on all
+    /// cores then, and nothing of a sound one is handed out.
+    fn wants_contents(&self) -> bool {
+        true
+    }
+
     fn frame(&mut self, _frame: &FrameView) {}
     fn record(&mut self, _frame: &FrameView, _record: &Record) {}
     /// What a compacted segment replaces, once it was read.
@@ -47,6 +53,10 @@ pub struct Unchecked {
 
 /// Two sinks at once.
 impl<A: Sink, B: Sink> Sink for (A, B) {
+    fn wants_contents(&self) -> bool {
+        self.0.wants_contents() || self.1.wants_contents()
+    }
+
     fn frame(&mut self, frame: &FrameView) {
         self.0.frame(frame);
         self.1.frame(frame);

@@ -57,7 +57,9 @@ pub(crate) fn scan_files(
     options: ScanOptions,
     sink: &mut dyn Sink,
 ) -> Result<Scan> {
-    run(store, head, files, options, None, sink, None).map(|(scan, _)| scan)
+    // Beside a live writer segments end while they are looked at.
+    let verdicts = (!options.live && !sink.wants_contents()).then_some(Sweep::Verdicts);
+    run(store, head, files, options, verdicts, sink, None).map(|(scan, _)| scan)
 }
 
 /// The scan of a start: everything is judged as the page cache shows it before `rely` is called; behind that the last

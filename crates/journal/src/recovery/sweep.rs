@@ -14,7 +14,7 @@ use sealog_journal_format::names::SegmentName;
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::recovery::evidence;
-use crate::recovery::walk::{Step, Walker};
+use crate::recovery::walk::{Bodies, Step, Walker};
 use crate::segment::Segment;
 use crate::shared::lock;
 use crate::store::Store;
@@ -23,12 +23,14 @@ use crate::summary::{self, Summary};
 /// Summaries that wait for their turn, in bytes: what is being made comes on top.
 const HELD_BYTES_MAX: usize = 24 << 20;
 
-/// What a start that takes digests asks of ended segments.
+/// What is asked of ended segments before they are walked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sweep {
-    pub digest_version: u32,
-    /// How much of them is read, the newest first, in bytes of frames.
-    pub bytes_max: u64,
+pub(crate) enum Sweep {
+    /// Their summaries, by a start that takes digests of this version. `bytes_max`: how much of them is read, the newest
+    /// first, in bytes of frames.
+    Summaries { digest_version: u32, bytes_max: u64 },
+    /// Whether they are sound to the last byte, bodies opened; nothing else is wanted.
+    Verdicts,
 }
 
 /// An ended segment between two links.
@@ -46,6 +48,8 @@ pub(crate) struct Job {
 pub(crate) enum Swept {
     /// The segment has to be walked.
     Unknown,
+    /// Sound to the last byte.
+    Sound { end: EndRecord, records: u64 },
     /// Sound, with what its summary says. `read`: every header and every stored byte; otherwise only segment header,
     /// link and seal.
     Summarised { read: bool, summary: Summary },
@@ -54,7 +58,7 @@ pub(crate) enum Swept {
 impl Swept {
     fn bytes(&self) -> usize {
         match self {
-            Swept::Unknown => 0,
+            Swept::Unknown | Swept::Sound { .. } => 0,
             Swept::Summarised { summary, .. } => summary.bytes(),
         }
     }
@@ -74,7 +78,7 @@ struct State {
 pub(crate) struct Ahead {
     /// With whether all of it is to be read.
     jobs: Vec<(Job, bool)>,
-    digest_version: u32,
+    sweep: Sweep,
     disk: Arc<dyn Disk>,
     codec: Arc<dyn Codec>,
     state: Mutex<State>,
@@ -84,11 +88,15 @@ pub(crate) struct Ahead {
 
 impl Ahead {
     pub fn new(store: &Store, jobs: Vec<Job>, sweep: Option<Sweep>, threads: usize) -> Ahead {
-        let digest_version = sweep.map_or(0, |sweep| sweep.digest_version);
-        let jobs = sweep.map_or_else(Vec::new, |sweep| newest_read(jobs, sweep.bytes_max));
+        let jobs = match sweep {
+            None => Vec::new(),
+            Some(Sweep::Summaries { bytes_max, .. }) => newest_read(jobs, bytes_max),
+            Some(Sweep::Verdicts) => newest_read(jobs, u64::MAX),
+        };
+        let sweep = sweep.unwrap_or(Sweep::Verdicts);
         let threads = if threads < 2 || jobs.len() < 2 { 0 } else { threads.min(jobs.len()) };
         let (disk, codec) = (Arc::clone(&store.disk), Arc::clone(&store.codec));
-        Ahead { jobs, digest_version, disk, codec, state: Mutex::default(), changed: Condvar::new(), threads }
+        Ahead { jobs, sweep, disk, codec, state: Mutex::default(), changed: Condvar::new(), threads }
     }
 
     /// Runs `consume` with the workers beside it.
@@ -155,18 +163,23 @@ impl Ahead {
             return Swept::Unknown;
         };
         let (read, codec) = (*read, &*self.codec);
-        // First what is there or not, then what takes long.
-        let summary = own_end(segment, start, end, codec).ok().flatten().and_then(|end| {
-            let summary = summary::load(&*self.disk, segment, &end, self.digest_version)?;
-            let sound = if read {
-                is_sound(segment, start, &end, codec)
-            } else {
-                Ok(segment.length >= end.end_offset)
-            };
-            sound.is_ok_and(|sound| sound).then_some(summary)
+        let swept = own_end(segment, start, end, codec).ok().flatten().and_then(|end| match self.sweep {
+            Sweep::Summaries { digest_version, .. } => {
+                // First what is there or not, then what takes long.
+                let summary = summary::load(&*self.disk, segment, &end, digest_version)?;
+                let sound = match read {
+                    true => is_sound(segment, start, &end, Bodies::Summed, codec).ok()?.is_some(),
+                    false => segment.length >= end.end_offset,
+                };
+                sound.then_some(Swept::Summarised { read, summary })
+            }
+            Sweep::Verdicts => {
+                let records = is_sound(segment, start, &end, Bodies::Opened, codec).ok()??;
+                Some(Swept::Sound { end, records })
+            }
         });
         segment.release();
-        summary.map_or(Swept::Unknown, |summary| Swept::Summarised { read, summary })
+        swept.unwrap_or(Swept::Unknown)
     }
 
     fn end(&self) {
@@ -237,21 +250,32 @@ pub(crate) fn data_bytes(end: &EndRecord) -> u64 {
     end.end_offset.saturating_sub(limits::DATA_START)
 }
 
-/// Whether every header authenticates and links, every body keeps its CRC, and the segment ends exactly at `end`, then
-/// zeros or nothing; of a compacted one nothing.
-fn is_sound(segment: &Segment, start: &EndRecord, end: &EndRecord, codec: &dyn Codec) -> Result<bool> {
-    let mut walker = Walker::new(segment, start, false, codec)?.summed();
+/// How many records there are, if every header authenticates and links, every body keeps its CRC, or opens and keeps the
+/// rules, and the segment ends exactly at `end`, then zeros or nothing; of a compacted one nothing.
+fn is_sound(
+    segment: &Segment,
+    start: &EndRecord,
+    end: &EndRecord,
+    bodies: Bodies,
+    codec: &dyn Codec,
+) -> Result<Option<u64>> {
+    let walker = Walker::new(segment, start, false, codec)?;
+    let mut walker = if bodies == Bodies::Summed { walker.summed() } else { walker };
+    let mut records = 0;
     while walker.next.index != end.frames {
         match walker.step()? {
-            Step::Frame(_) => {}
-            Step::Stop(_) => return Ok(false),
+            Step::Frame(frame) => {
+                records += u64::from(frame.header.record_count);
+                walker.take_ready();
+            }
+            Step::Stop(_) => return Ok(None),
         }
     }
     let behind = match segment.is_compacted() {
         true => walker.window.length() == walker.next.offset,
         false => walker.window.zero_from(walker.next.offset)?,
     };
-    Ok(behind && walker.end() == *end)
+    Ok((behind && walker.end() == *end).then_some(records))
 }
 
 /// The end by which a segment's summary calls it: of a log segment the one that its successor's link names, of a

@@ -41,7 +41,7 @@ pub(crate) enum Step {
 
 /// How far a walk looks into the bodies of groups. Links, sources and seals are always opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bodies {
+pub(crate) enum Bodies {
     /// Opened, authenticated, and every record checked.
     Opened,
     /// Held against their CRC only (JR-20).

@@ -9,7 +9,7 @@ use super::crash_workloads::forget;
 use super::damage_image::{CANARY, look, noise, segment};
 use super::digests::{Sums, start};
 use super::setup::{Bench, Opened, START_MS, closing, record, stream};
-use crate::{Class, Health, JournalError, NewRecord, Unit};
+use crate::{Class, Health, JournalError, NewRecord, Sink, Unit, audit};
 
 pub(crate) fn summary(number: u64) -> Name {
     Name::new(Folder::Segments, &format!("{number:012}.idx")).unwrap()
@@ -408,4 +408,41 @@ fn damage_of_a_summarised_range_is_found() {
             }
         }
     }
+}
+
+/// JR-4: a verdict that is asked for alone, on however many cores, is that of a scan which hands out everything.
+#[test]
+fn a_verdict_alone_is_the_same_verdict() {
+    struct Taking(bool);
+    impl Sink for Taking {
+        fn wants_contents(&self) -> bool {
+            self.0
+        }
+    }
+    let same = |disk: &SimDisk, threads: usize| {
+        let mut bench = bench_on(disk.fork(), 60);
+        bench.config.tuning.check_threads = threads;
+        let [all, alone] =
+            [true, false].map(|contents| audit(&bench.config, &mut || Taking(contents)).unwrap().0);
+        assert_eq!(alone.segments, all.segments);
+        assert_eq!((&alone.problems, &alone.gaps), (&all.problems, &all.gaps));
+        assert_eq!((&alone.tail, alone.last_sequence), (&all.tail, all.last_sequence));
+        alone.problems.len()
+    };
+    let mut damaged = 0;
+    for disk in [summarised().0, compacted().0] {
+        let files = disk.files();
+        let names = files.keys().filter_map(|file| file.strip_prefix("segments/"));
+        assert_eq!(same(&disk, 2), 0);
+        for name in names.filter(|name| name.ends_with(".seg")) {
+            let name = Name::new(Folder::Segments, name).unwrap();
+            let length = disk.bytes(&name).unwrap().len() as u64;
+            for (at, offset) in [9, 8192 + 40, 8192 + 170, length / 2, length - 20].into_iter().enumerate() {
+                let disk = disk.fork();
+                disk.flip_bit(&name, offset, 5);
+                damaged += same(&disk, 1 + at % 2).min(1);
+            }
+        }
+    }
+    assert!(damaged > 20, "{damaged}");
 }

@@ -53,8 +53,8 @@ fn opened(program: &Path, system: &str, folder: &str, repeats: u64) -> Result<(f
 pub fn run(program: &Path, scratch: &Path, sizes: &[u64], repeats: u64, as_json: bool) -> Result<()> {
     if !as_json {
         println!(
-            "{:<22} {:>9} {:>9} {:>11} {:>9} {:>9} {:>9}",
-            "system", "events", "seconds", "MiB memory", "peak", "summaries", "/sqlite"
+            "{:<22} {:>9} {:>9} {:>9} {:>11} {:>9} {:>9} {:>9}",
+            "system", "events", "seconds", "CPU s", "MiB memory", "peak", "summaries", "/sqlite"
         );
     }
     for events in sizes {
@@ -78,7 +78,7 @@ pub fn run(program: &Path, scratch: &Path, sizes: &[u64], repeats: u64, as_json:
             let folder = folder(name);
             line_of(program, &["fill", system, &folder, &count, producers], true)?;
             let (seconds, said) = opened(program, system, &folder, repeats)?;
-            let [resident, readable, executions, peak, summaries] = said[..] else {
+            let [resident, readable, executions, peak, summaries, cpu_s] = said[..] else {
                 bail!("no numbers from {name}")
             };
             if readable as u64 != *events {
@@ -92,11 +92,11 @@ pub fn run(program: &Path, scratch: &Path, sizes: &[u64], repeats: u64, as_json:
                 true => println!(
                     "{}",
                     json!({"system": name, "events": events, "ready_s": seconds, "resident_bytes": resident,
-                           "peak_bytes": peak, "executions": executions, "summaries": summaries,
+                           "peak_bytes": peak, "executions": executions, "summaries": summaries, "cpu_s": cpu_s,
                            "ratio_sqlite": ratio})
                 ),
                 false => println!(
-                    "{name:<22} {events:>9} {seconds:>9.3} {:>11.0} {:>9.0} {summaries:>9} {:>9}",
+                    "{name:<22} {events:>9} {seconds:>9.3} {cpu_s:>9.3} {:>11.0} {:>9.0} {summaries:>9} {:>9}",
                     resident / 1048576.0,
                     peak / 1048576.0,
                     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
@@ -116,7 +116,7 @@ fn more(program: &Path, folder: &str, events: u64, as_json: bool) -> Result<()> 
     let readers = READERS.min(events / 24);
     let (_, caught) = line_of(program, &["catch-up", folder, &readers.to_string()], false)?;
     let (_, verified) = line_of(program, &["verify", folder], false)?;
-    let ([seconds, read, resident, _], [verify_s, _, bytes]) = (&caught[..], &verified[..]) else {
+    let ([seconds, read, resident, _], [verify_s, _, bytes, cpu_s]) = (&caught[..], &verified[..]) else {
         bail!("no numbers from the journal")
     };
     match as_json {
@@ -133,10 +133,10 @@ fn more(program: &Path, folder: &str, events: u64, as_json: bool) -> Result<()> 
     match as_json {
         true => println!(
             "{}",
-            json!({"system": "sealog-verify", "events": events, "seconds": verify_s, "bytes": bytes})
+            json!({"system": "sealog-verify", "events": events, "seconds": verify_s, "bytes": bytes, "cpu_s": cpu_s})
         ),
         false => {
-            println!("  verify: {:.2} s, {:.0} MB/s", verify_s, bytes / verify_s / 1e6);
+            println!("  verify: {verify_s:.2} s, {:.0} MB/s, {cpu_s:.2} s of CPU", bytes / verify_s / 1e6);
         }
     }
     Ok(())

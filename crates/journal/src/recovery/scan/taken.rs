@@ -16,29 +16,38 @@ impl Scanner<'_> {
         end: &EndRecord,
         swept: &Swept,
     ) -> bool {
-        let Swept::Summarised { read, summary } = swept else { return false };
-        let Some(read_summary) = summary.read() else { return false };
-        let compacted = segment.is_compacted();
-        // Of a compacted one some sequences may have no record any more.
-        let counted = || {
-            let pieces: u64 = read_summary.pieces().map(|piece| piece.records).sum();
-            pieces + read_summary.own.len() as u64
-        };
-        let own_end = summary.end();
-        let facts = SegmentFacts {
-            frames: own_end.frames,
-            records: if compacted { counted() } else { end.last_sequence - start.last_sequence },
+        let facts = |own: &EndRecord, records: u64| SegmentFacts {
+            frames: own.frames,
+            records,
             first_sequence: start.last_sequence + 1,
             last_sequence: end.last_sequence,
-            end_offset: own_end.end_offset,
-            sealed: own_end.how == How::Sealed,
+            end_offset: own.end_offset,
+            sealed: own.how == How::Sealed,
             ..self.begin(segment)
         };
+        let (read, summary) = match swept {
+            Swept::Unknown => return false,
+            Swept::Sound { end, records } => {
+                let facts = facts(end, *records);
+                self.out.segments.push(facts);
+                return true;
+            }
+            Swept::Summarised { read, summary } => (*read, summary),
+        };
+        let Some(contents) = summary.read() else { return false };
+        // Of a compacted one some sequences may have no record any more.
+        let counted = || {
+            let pieces: u64 = contents.pieces().map(|piece| piece.records).sum();
+            pieces + contents.own.len() as u64
+        };
+        let compacted = segment.is_compacted();
+        let own = summary.end();
+        let facts = facts(&own, if compacted { counted() } else { end.last_sequence - start.last_sequence });
         if !self.judging {
-            self.sink.summary(&facts, &read_summary);
+            self.sink.summary(&facts, &contents);
         }
-        let bytes = sweep::data_bytes(&own_end);
-        self.out.unchecked.push(Unchecked { segment: segment.number, bytes, read: *read });
+        let bytes = sweep::data_bytes(&own);
+        self.out.unchecked.push(Unchecked { segment: segment.number, bytes, read });
         self.out.segments.push(facts);
         true
     }
