@@ -32,7 +32,8 @@ impl Asked {
     /// As [`asking::client`], or what the journal says.
     pub fn open(args: &WhereArgs, render: Render) -> Result<Asked> {
         let Some(dir) = &args.data_dir else {
-            only_asks(args)?;
+            let next = "leave it out to ask a node, or add --data-dir DIR to read a journal";
+            asking::only_asks(&[], args.place, &args.key, next)?;
             return asking::client(&args.node).map(Asked::Node);
         };
         let config = opening::for_reading(dir, args.place, &args.key, render)?;
@@ -99,22 +100,6 @@ impl Asked {
                 watch.map(Source::Journal).ok_or_else(not_found)
             }
         }
-    }
-}
-
-/// Without `--data-dir` no journal is opened: a flag about one would count for nothing.
-fn only_asks(args: &WhereArgs) -> Result<()> {
-    let given = [
-        ("--allow-network-fs", args.place.allow_network_fs),
-        ("--key-file", !args.key.key_file.is_empty()),
-        ("--key-fd", args.key.key_fd.is_some()),
-        ("--passphrase-file", !args.key.passphrase_file.is_empty()),
-        ("--prompt", args.key.prompt),
-    ];
-    match given.into_iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((flag, _)) => Err(Failure::usage("usage", format!("{flag} counts only with --data-dir"))
-            .next("leave it out to ask a node, or add --data-dir DIR to read a journal")),
     }
 }
 

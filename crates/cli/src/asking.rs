@@ -9,6 +9,7 @@ use sealog_disk::real::read_file;
 use zeroize::Zeroizing;
 
 use crate::args::asking::NodeArgs;
+use crate::args::{KeyArgs, PlaceArgs};
 use crate::failure::{Failure, Result, shown};
 
 /// Where a node is unless `--url` says otherwise.
@@ -38,4 +39,30 @@ pub fn client(args: &NodeArgs) -> Result<Client> {
     let bytes = Zeroizing::new(content.bytes);
     let token = std::str::from_utf8(&bytes).map_err(|_| bad("it is not UTF-8 text"))?.trim();
     client.with_token(token).map_err(|_| bad("it holds no token"))
+}
+
+/// Without `--data-dir` no journal is opened: a flag about one would count for nothing. `own`: further flags of the
+/// verb's that only count with a journal, and whether they are given.
+///
+/// # Errors
+/// Exit 2, with the first such flag and `next`.
+pub fn only_asks(
+    own: &[(&'static str, bool)],
+    place: PlaceArgs,
+    key: &KeyArgs,
+    next: &'static str,
+) -> Result<()> {
+    let shared = [
+        ("--allow-network-fs", place.allow_network_fs),
+        ("--key-file", !key.key_file.is_empty()),
+        ("--key-fd", key.key_fd.is_some()),
+        ("--passphrase-file", !key.passphrase_file.is_empty()),
+        ("--prompt", key.prompt),
+    ];
+    match own.iter().chain(&shared).find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => {
+            Err(Failure::usage("usage", format!("{flag} counts only with --data-dir")).next(next))
+        }
+    }
 }

@@ -45,30 +45,14 @@ struct Part<'a> {
 
 pub fn run(args: &Run, render: Render) -> Result<Exit> {
     if args.data_dir.is_none() {
-        only_asks(args)?;
+        let own = [("--no-create", args.expect.no_create), ("--store-id", args.expect.store_id.is_some())];
+        let next = "leave it out to ask a node, or add --data-dir DIR to run in this process";
+        asking::only_asks(&own, args.place, &args.key, next)?;
     }
     let body = request(args)?;
     match &args.data_dir {
         Some(dir) => in_process(args, dir, &body, render),
         None => runtime()?.block_on(at_node(args, &body, render)),
-    }
-}
-
-/// Without `--data-dir` no journal is opened: a flag about one would count for nothing.
-fn only_asks(args: &Run) -> Result<()> {
-    let given = [
-        ("--no-create", args.expect.no_create),
-        ("--store-id", args.expect.store_id.is_some()),
-        ("--allow-network-fs", args.place.allow_network_fs),
-        ("--key-file", !args.key.key_file.is_empty()),
-        ("--key-fd", args.key.key_fd.is_some()),
-        ("--passphrase-file", !args.key.passphrase_file.is_empty()),
-        ("--prompt", args.key.prompt),
-    ];
-    match given.into_iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((flag, _)) => Err(Failure::usage("usage", format!("{flag} counts only with --data-dir"))
-            .next("leave it out to ask a node, or add --data-dir DIR to run in this process")),
     }
 }
 

@@ -5,14 +5,11 @@
 
 use std::sync::Arc;
 
-use sealog_events::{Labels, RecordKind, body};
-use sealog_journal::Journal;
+use sealog_events::{RecordKind, body};
 
-use super::error::failed;
-use super::read::Pin;
-use super::{Shared, records};
+use super::{Shared, read};
 use crate::store::listing::{Filter, LOOKED_AT_MAX, Listed, Page};
-use crate::store::{Brief, ListPosition, StoreError};
+use crate::store::{ListPosition, StoreError};
 
 impl Shared {
     pub(super) async fn page(
@@ -38,11 +35,13 @@ impl Shared {
                 return Ok(page);
             }
             page.next = Some(*place);
-            let Some((brief, _pin)) = self.pinned(*place)? else { continue };
+            let Some((brief, _pin)) = self.pinned(place.id)? else { continue };
             if !filter.takes_status(brief.status) {
                 continue;
             }
-            let ability = labels(&self.journal, *place)?.map(|labels| labels.ability);
+            let labels =
+                read::beside_creation(&self.journal, place.id, RecordKind::Labels, body::decode_labels)?;
+            let ability = labels.map(|labels| labels.ability);
             if filter.takes_ability(ability.as_deref()) {
                 page.listed.push(Listed { brief, ability });
             }
@@ -53,29 +52,4 @@ impl Shared {
         }
         Ok(page)
     }
-
-    /// What may be seen of the execution, which must not be forgotten while it is read.
-    fn pinned(self: &Arc<Self>, place: ListPosition) -> Result<Option<(Brief, Pin)>, StoreError> {
-        let mut state = self.readable()?;
-        let Some(brief) = self.visible(&state, place.id) else { return Ok(None) };
-        state.ledger.pin(place.id);
-        Ok(Some((brief, Pin { shared: Arc::clone(self), id: place.id })))
-    }
-}
-
-/// They stand between the creation and the first event, so nothing behind that is looked at.
-fn labels(journal: &Journal, place: ListPosition) -> Result<Option<Labels>, StoreError> {
-    for record in journal.read_stream(records::stream(place.id), 1) {
-        let record = record.map_err(|error| failed("a stream could not be read", &error))?;
-        if record.kind == RecordKind::Labels.number() {
-            return body::decode_labels(&record.body).map(Some).map_err(|error| {
-                tracing::error!(%error, "an execution's labels could not be read");
-                StoreError::Failed
-            });
-        }
-        if record.event_number > 0 {
-            break;
-        }
-    }
-    Ok(None)
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use sealog_events::{ExecutionId, Snapshot};
+use sealog_events::body::BodyError;
+use sealog_events::{ExecutionId, RecordKind, Snapshot};
+use sealog_journal::Journal;
 
+use super::error::failed;
 use super::watch::{Found, JournalWatch};
-use super::{Shared, State, open};
+use super::{Shared, State, open, records};
 use crate::StoreError;
 use crate::store::{Brief, Watch};
 
@@ -67,6 +70,14 @@ impl Shared {
         Ok(Some(Box::new(JournalWatch::new(Arc::clone(self), id, after, changed))))
     }
 
+    /// What may be seen of the execution, which must not be forgotten while it is read.
+    pub(super) fn pinned(self: &Arc<Self>, id: ExecutionId) -> Result<Option<(Brief, Pin)>, StoreError> {
+        let mut state = self.readable()?;
+        let Some(brief) = self.visible(&state, id) else { return Ok(None) };
+        state.ledger.pin(id);
+        Ok(Some((brief, Pin { shared: Arc::clone(self), id })))
+    }
+
     pub(super) fn unpin(&self, id: ExecutionId) {
         self.lock().ledger.unpin(id);
     }
@@ -105,4 +116,27 @@ impl Shared {
         }
         Ok(Some(fold.into_snapshot()))
     }
+}
+
+/// The record of this kind that stands between an execution's creation and its first event, if there is one: nothing
+/// behind that is looked at.
+pub(super) fn beside_creation<T>(
+    journal: &Journal,
+    id: ExecutionId,
+    kind: RecordKind,
+    decode: fn(&[u8]) -> Result<T, BodyError>,
+) -> Result<Option<T>, StoreError> {
+    for record in journal.read_stream(records::stream(id), 1) {
+        let record = record.map_err(|error| failed("a stream could not be read", &error))?;
+        if record.kind == kind.number() {
+            return decode(&record.body).map(Some).map_err(|error| {
+                tracing::error!(%error, ?kind, "a record beside an execution's creation could not be read");
+                StoreError::Failed
+            });
+        }
+        if record.event_number > 0 {
+            break;
+        }
+    }
+    Ok(None)
 }

@@ -76,15 +76,8 @@ pub(crate) fn origin(
     created_at: Timestamp,
     origin: &Origin,
 ) -> Result<NewRecord, StoreError> {
-    Ok(NewRecord {
-        kind: RecordKind::Origin.number(),
-        stream: Some(stream(id)),
-        class: Class::NONE,
-        event_number: 0,
-        time_ms: created_at.0,
-        logical_size: 0,
-        body: body::encode_origin(origin).map_err(unstorable)?,
-    })
+    let body = body::encode_origin(origin).map_err(unstorable)?;
+    Ok(beside_creation(RecordKind::Origin, id, created_at, body))
 }
 
 /// The record that says what an execution is found by.
@@ -96,15 +89,21 @@ pub(crate) fn labels(
     created_at: Timestamp,
     labels: &Labels,
 ) -> Result<NewRecord, StoreError> {
-    Ok(NewRecord {
-        kind: RecordKind::Labels.number(),
+    let body = body::encode_labels(labels).map_err(unstorable)?;
+    Ok(beside_creation(RecordKind::Labels, id, created_at, body))
+}
+
+/// A record between the creation and the first event.
+fn beside_creation(kind: RecordKind, id: ExecutionId, created_at: Timestamp, body: Vec<u8>) -> NewRecord {
+    NewRecord {
+        kind: kind.number(),
         stream: Some(stream(id)),
         class: Class::NONE,
         event_number: 0,
         time_ms: created_at.0,
         logical_size: 0,
-        body: body::encode_labels(labels).map_err(unstorable)?,
-    })
+        body,
+    }
 }
 
 /// How much of a result's text stands beside the terminal event.
