@@ -8,6 +8,7 @@ use sealog_engine::store::listing::{ENTRIES_MAX, Filter, list};
 use sealog_engine::store::{EventStore, ListPosition, StoreError};
 use sealog_events::json::snapshot_json;
 use sealog_events::{ExecutionId, Status};
+use serde::Deserialize;
 
 use crate::args::asking::WhereArgs;
 use crate::asking;
@@ -101,6 +102,15 @@ impl Asked {
             }
         }
     }
+}
+
+/// A snapshot's text as what a verb wants of it.
+///
+/// # Errors
+/// It is none.
+pub fn read_snapshot<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
+    serde_json::from_str(json)
+        .map_err(|_| Failure::new(Exit::Failed, "protocol", "the node sent something that is no snapshot"))
 }
 
 pub fn not_found() -> Failure {

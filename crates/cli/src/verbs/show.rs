@@ -7,9 +7,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::args::asking::Show;
-use crate::asked::Asked;
+use crate::asked::{Asked, read_snapshot};
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::render::Render;
 use crate::verbs::serve::runtime;
 
@@ -95,9 +95,7 @@ pub fn run(args: &Show, render: Render) -> Result<Exit> {
         render.data(&(json + "\n"))?;
         return Ok(Exit::Success);
     }
-    let snapshot: Snapshot = serde_json::from_str(&json)
-        .map_err(|_| Failure::new(Exit::Failed, "protocol", "the node sent something that is no snapshot"))?;
-    render.foreign(&page(&snapshot))?;
+    render.foreign(&page(&read_snapshot(&json)?))?;
     Ok(Exit::Success)
 }
 

@@ -1,9 +1,10 @@
 //! `sealog tail ID`: one execution's events as they are, and with `-f` as they come, across lost connections.
 
+use sealog_events::Status;
 use serde::Deserialize;
 
 use crate::args::asking::Tail;
-use crate::asked::Asked;
+use crate::asked::{Asked, read_snapshot};
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::following::{Printer, Source};
@@ -26,10 +27,9 @@ pub fn run(args: &Tail, render: Render) -> Result<Exit> {
 
 async fn tail(args: &Tail, asked: &Asked, render: Render) -> Result<Exit> {
     let snapshot = asked.snapshot(&args.execution).await?;
-    let Head { status, last_sequence } = serde_json::from_str(&snapshot)
-        .map_err(|_| Failure::new(Exit::Failed, "protocol", "the node sent something that is no snapshot"))?;
+    let Head { status, last_sequence } = read_snapshot(&snapshot)?;
     // Nobody writes a journal that is only read: what it holds is all there will be.
-    let has_ended = ["succeeded", "failed", "cancelled"].contains(&status.as_str());
+    let has_ended = Status::from_name(&status).is_some_and(Status::is_terminal);
     let goes_on = args.follow && matches!(asked, Asked::Node(_));
     let mut source = asked.events(&args.execution, args.after).await?;
     let mut printer = Printer::new(render);
