@@ -5,6 +5,7 @@
 
 mod access;
 mod limits;
+mod mock;
 mod models;
 mod near;
 pub mod origins;
@@ -30,7 +31,6 @@ pub use store::StoreConfig;
 const CONFIG_BYTES_MAX: usize = 1024 * 1024;
 /// Most executions that may be configured to run at once.
 const ACTIVE_EXECUTIONS_MAX: i64 = 100_000;
-const NAME_LENGTH_MAX: usize = 256;
 
 const UNSUPPORTED: &str = "unsupported or unsafe field";
 const TYPES: &str = "one of mock, openai-chat, openai-responses, anthropic-messages, ollama, fal-queue";
@@ -152,15 +152,6 @@ enum Kind {
 
 type Members = &'static [(&'static str, Kind)];
 
-const MOCK: Members = &[
-    ("type", Kind::Text),
-    ("id", Kind::Text),
-    ("model", Kind::Text),
-    ("abilities", Kind::Texts),
-    limits::CONCURRENCY,
-    limits::QUEUE_DEPTH,
-];
-
 const SECTIONS: [&str; 5] = ["max_active_executions", "store", "http", "tls", "providers"];
 
 /// What the text of a configuration file comes to.
@@ -270,7 +261,7 @@ fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Limited, Refuse
     };
     let model = models::Type::of(kind);
     let known = match (kind, model) {
-        ("mock", _) => MOCK,
+        ("mock", _) => mock::MEMBERS,
         (_, Some(model)) => model.members,
         (_, None) => return Err(Refused::new(kind_span, "providers.type", TYPES)),
     };
@@ -278,7 +269,7 @@ fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Limited, Refuse
     let limits = limits::take(&mut values).map_err(|(key, why)| at_member(entry, table, key, &why))?;
     let provider = match model {
         Some(model) => model.provider(values).map_err(|(key, why)| at_member(entry, table, key, &why)),
-        None => mock(&values).map_err(|(key, why)| at_member(entry, table, key, why)),
+        None => mock::provider(values).map_err(|(key, why)| at_member(entry, table, key, why)),
     };
     Ok((provider?, limits))
 }
@@ -337,29 +328,6 @@ fn plain(value: &DeValue<'_>, kind: Kind, shown: &str) -> std::result::Result<Op
 
 /// A provider, or the member that is wrong and why.
 type Made<'a, W> = std::result::Result<Arc<dyn ModelProvider>, (&'a str, W)>;
-
-fn mock(values: &Table) -> Made<'static, &'static str> {
-    let name = |key: &'static str, default: &str| match values.get(key).and_then(Value::as_str) {
-        None => Ok(default.to_owned()),
-        Some(text) if is_name(text) => Ok(text.to_owned()),
-        Some(_) => Err((key, "1 to 256 characters")),
-    };
-    let default = MockProvider::default();
-    let (id, model) = (name("id", default.id())?, name("model", "model-alpha")?);
-    let abilities = match values.get("abilities").and_then(Value::as_array) {
-        None => vec!["text-generation".to_owned()],
-        Some(list) => list.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-    };
-    let different = (1..abilities.len()).all(|at| !abilities[..at].contains(&abilities[at]));
-    if abilities.is_empty() || !different || !abilities.iter().all(|ability| is_name(ability)) {
-        return Err(("abilities", "a list of different names of 1 to 256 characters"));
-    }
-    Ok(Arc::new(MockProvider::new(id, model, abilities)))
-}
-
-fn is_name(text: &str) -> bool {
-    (1..=NAME_LENGTH_MAX).contains(&text.chars().count())
-}
 
 #[cfg(test)]
 mod tests;

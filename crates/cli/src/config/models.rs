@@ -28,7 +28,7 @@ const TEXT: Members = &[
     limits::QUEUE_DEPTH,
 ];
 
-const CAPABILITIES: Members =
+pub(super) const CAPABILITIES: Members =
     &[("input_modalities", Kind::Texts), ("output_modalities", Kind::Texts), ("tools", Kind::Boolean)];
 
 /// Media models have no tools and no tokens.

@@ -1,4 +1,5 @@
 use sealog_engine::store::StoreLimits;
+use sealog_execution::Modality::{File, Image, Json, Text};
 
 use super::*;
 
@@ -203,6 +204,34 @@ fn a_queue_has_abilities_and_no_tokens() {
     refused(&format!("{full}max_tokens = 5"), 6, "providers.max_tokens", UNSUPPORTED);
     let tools = "[providers.capabilities]\ntools = true";
     refused(&format!("{full}{tools}"), 7, "providers.capabilities.tools", UNSUPPORTED);
+}
+
+#[test]
+fn the_mock_has_capabilities_like_every_type() {
+    let mock = "[[providers]]\ntype = 'mock'\n[providers.capabilities]\n";
+    let model = |text: &str| {
+        let providers = parse(text).unwrap().providers;
+        providers.providers()[0].manifest().unwrap().models.remove(0)
+    };
+    let bare = model("[[providers]]\ntype = 'mock'");
+    assert_eq!((&bare.input_modalities[..], &bare.output_modalities[..]), (&[Text][..], &[Text][..]));
+    assert!(!bare.tools);
+    assert_eq!(model(mock), bare);
+    let full =
+        "input_modalities = ['text', 'image', 'file']\noutput_modalities = ['image', 'json']\ntools = true";
+    let full = model(&format!("{mock}{full}"));
+    assert_eq!(full.input_modalities, [Text, Image, File]);
+    assert_eq!(full.output_modalities, [Image, Json]);
+    assert!(full.tools);
+    for (wrong, why) in [
+        ("input_modalities = []", "input_modalities must be"),
+        ("input_modalities = ['text', 'text']", "input_modalities must be"),
+        ("output_modalities = ['hunter2']", "output_modalities must be"),
+    ] {
+        refused(&format!("{mock}{wrong}"), 3, "providers.capabilities", why);
+    }
+    refused(&format!("{mock}tools = 'hunter2'"), 4, "providers.capabilities.tools", "true or false");
+    refused(&format!("{mock}stream = true"), 4, "providers.capabilities.stream", UNSUPPORTED);
 }
 
 #[test]

@@ -9,6 +9,8 @@
 //! | `chunk_bytes` | exact UTF-8 bytes of each delta | `hello`, ` from`, ` mock` in turn |
 //! | `delay_ms` | wait before each delta | 0 |
 //! | `tool_calls` | list of `{call_id, name, arguments}`, sent after the deltas | none |
+//! | `result` | any JSON, sent as a whole result after them | none |
+//! | `artifacts` | list of `{uri, media_type, name, expires_at}` of that result; only `uri` must be there | none |
 //! | `usage` | list of usage facts instead of the default ones | `input_token` 1, `output_token` = `chunks` |
 //! | `fail_after` | fail once this many deltas were sent; 0 fails before any output | never |
 //! | `fail_code` | the portable code of that failure | `provider_unavailable` |
@@ -25,4 +27,4 @@ mod provider;
 mod script;
 mod settings;
 
-pub use provider::MockProvider;
+pub use provider::{MockCapabilities, MockProvider};

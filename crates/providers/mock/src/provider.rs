@@ -19,7 +19,28 @@ pub struct MockProvider {
     id: String,
     model: String,
     abilities: Vec<String>,
+    capabilities: MockCapabilities,
     limits: Option<ProviderLimits>,
+}
+
+/// What the mock's model is declared to support: what the router believes. Scripts are played whatever stands here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MockCapabilities {
+    pub input_modalities: Vec<Modality>,
+    pub output_modalities: Vec<Modality>,
+    /// Whether requests may carry tools.
+    pub tools: bool,
+}
+
+impl Default for MockCapabilities {
+    /// Text in, text out, no tools.
+    fn default() -> MockCapabilities {
+        MockCapabilities {
+            input_modalities: vec![Modality::Text],
+            output_modalities: vec![Modality::Text],
+            tools: false,
+        }
+    }
 }
 
 impl Default for MockProvider {
@@ -31,7 +52,15 @@ impl Default for MockProvider {
 
 impl MockProvider {
     pub fn new(id: impl Into<String>, model: impl Into<String>, abilities: Vec<String>) -> MockProvider {
-        MockProvider { id: id.into(), model: model.into(), abilities, limits: None }
+        let capabilities = MockCapabilities::default();
+        MockProvider { id: id.into(), model: model.into(), abilities, capabilities, limits: None }
+    }
+
+    /// Declares these capabilities in place of the default.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: MockCapabilities) -> MockProvider {
+        self.capabilities = capabilities;
+        self
     }
 
     /// Declares limits in the manifest.
@@ -51,10 +80,10 @@ impl ModelProvider for MockProvider {
         let model = ModelManifest {
             model: self.model.clone(),
             abilities: self.abilities.clone(),
-            input_modalities: vec![Modality::Text],
-            output_modalities: vec![Modality::Text],
+            input_modalities: self.capabilities.input_modalities.clone(),
+            output_modalities: self.capabilities.output_modalities.clone(),
             stream: true,
-            tools: false,
+            tools: self.capabilities.tools,
             structured_output: false,
             asynchronous: false,
             cancel: true,

@@ -27,20 +27,29 @@ pub(crate) struct Script {
     deltas: u64,
     calls: usize,
     call_started: bool,
+    result_sent: bool,
     usage_sent: bool,
     over: bool,
 }
 
 impl Script {
     pub(crate) fn new(settings: Settings) -> Script {
-        Script { settings, deltas: 0, calls: 0, call_started: false, usage_sent: false, over: false }
+        Script {
+            settings,
+            deltas: 0,
+            calls: 0,
+            call_started: false,
+            result_sent: false,
+            usage_sent: false,
+            over: false,
+        }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The next step. Deltas, then tool calls, then usage, then the completion signal; failing and stalling are
+    /// The next step. Deltas, then tool calls, the result, usage and the completion signal; failing and stalling are
     /// due as soon as their number of deltas was sent, failing first.
     pub(crate) fn step(&mut self) -> Step {
         if self.over {
@@ -60,6 +69,11 @@ impl Script {
         }
         if let Some(step) = self.tool_call() {
             return step;
+        }
+        if let Some(result) = self.settings.result.clone().filter(|_| !self.result_sent) {
+            self.result_sent = true;
+            let artifacts = self.settings.artifacts.clone();
+            return Step::Send(ProviderEvent::Result { result, artifacts });
         }
         if !self.usage_sent {
             self.usage_sent = true;

@@ -1,6 +1,6 @@
 //! The `mock` extension, read strictly.
 
-use sealog_events::{PortableCode, UsageSource};
+use sealog_events::{Artifact, PortableCode, UsageSource};
 use sealog_execution::ReportedUsage;
 use sealog_execution::strict::{self, Members, Refused};
 
@@ -10,7 +10,7 @@ pub(crate) const COUNT_MAX: u64 = 1_000_000;
 pub(crate) const CHUNK_BYTES_MAX: u64 = 8_388_608;
 /// Longest wait before a delta, in milliseconds.
 pub(crate) const DELAY_MS_MAX: u64 = 86_400_000;
-/// Most tool calls and most usage facts.
+/// Most tool calls, most artifacts and most usage facts.
 const LIST_MAX: usize = 1024;
 /// Longest text member, in code points.
 const TEXT_MAX: usize = 1_048_576;
@@ -22,6 +22,9 @@ pub(crate) struct Settings {
     pub(crate) chunk_bytes: Option<usize>,
     pub(crate) delay_ms: u64,
     pub(crate) tool_calls: Vec<ToolCall>,
+    /// JSON text.
+    pub(crate) result: Option<String>,
+    pub(crate) artifacts: Option<Vec<Artifact>>,
     pub(crate) usage: Option<Vec<ReportedUsage>>,
     pub(crate) fail_after: Option<u64>,
     pub(crate) fail_code: PortableCode,
@@ -45,6 +48,8 @@ impl Default for Settings {
             chunk_bytes: None,
             delay_ms: 0,
             tool_calls: Vec::new(),
+            result: None,
+            artifacts: None,
             usage: None,
             fail_after: None,
             fail_code: PortableCode::ProviderUnavailable,
@@ -72,6 +77,8 @@ impl Settings {
             chunk_bytes: members.optional("chunk_bytes", chunk_bytes)?,
             delay_ms: members.optional("delay_ms", delay)?.unwrap_or(default.delay_ms),
             tool_calls: members.optional("tool_calls", |json| list(json, tool_call))?.unwrap_or_default(),
+            result: members.optional("result", |json| Ok(json.to_owned()))?,
+            artifacts: members.optional("artifacts", |json| list(json, artifact))?,
             usage: members.optional("usage", |json| list(json, usage))?,
             fail_after: members.optional("fail_after", count)?,
             fail_code: members.optional("fail_code", code)?.unwrap_or(default.fail_code),
@@ -87,6 +94,10 @@ impl Settings {
                 .unwrap_or(default.ignore_cancel),
         };
         members.finish()?;
+        // Artifacts are a result's.
+        if settings.artifacts.is_some() && settings.result.is_none() {
+            return Err(Refused);
+        }
         Ok(settings)
     }
 }
@@ -108,6 +119,19 @@ fn tool_call(json: &str) -> Result<ToolCall, Refused> {
     };
     members.finish()?;
     Ok(call)
+}
+
+fn artifact(json: &str) -> Result<Artifact, Refused> {
+    let mut members = Members::of(json)?;
+    let text = |json: &str| strict::text(json, 0, TEXT_MAX);
+    let artifact = Artifact {
+        uri: text(members.require("uri")?)?,
+        media_type: members.optional("media_type", text)?,
+        name: members.optional("name", text)?,
+        expires_at: members.optional("expires_at", text)?,
+    };
+    members.finish()?;
+    Ok(artifact)
 }
 
 fn usage(json: &str) -> Result<ReportedUsage, Refused> {
@@ -152,7 +176,7 @@ mod tests {
             r#"{"chunks":2.0,"chunk_bytes":7,"delay_ms":5,"tool_calls":[{"call_id":"c","name":"n","arguments":"{}"}],
             "usage":[{"unit":"u","quantity":-1.5,"source":"provider","complete":false},{"unit":"","quantity":2}],
             "fail_after":1,"fail_code":"rate_limited","fail_retryable":true,"stall_after":0,"never_complete":true,
-            "ignore_cancel":true}"#,
+            "ignore_cancel":true,"result":[1.50],"artifacts":[{"uri":"u","media_type":"m","name":"n","expires_at":"e"}]}"#,
         )
         .unwrap();
         assert_eq!((settings.chunks, settings.chunk_bytes, settings.delay_ms), (2, Some(7), 5));
@@ -166,6 +190,11 @@ mod tests {
         assert_eq!((settings.fail_after, settings.stall_after), (Some(1), Some(0)));
         assert_eq!((settings.fail_code, settings.fail_retryable), (PortableCode::RateLimited, true));
         assert!(settings.never_complete && settings.ignore_cancel);
+        assert_eq!(settings.result.as_deref(), Some("[1.50]"));
+        let text = |text: &str| Some(text.to_owned());
+        let (media_type, name, expires_at) = (text("m"), text("n"), text("e"));
+        let artifact = Artifact { uri: "u".to_owned(), media_type, name, expires_at };
+        assert_eq!(settings.artifacts, Some(vec![artifact]));
     }
 
     #[test]
@@ -187,6 +216,9 @@ mod tests {
         refused(r#"{"tool_calls":[{"call_id":"c","name":"n","arguments":{}}]}"#);
         refused(r#"{"tool_calls":[{"call_id":"c","name":"n"}]}"#);
         refused(r#"{"tool_calls":[{"call_id":"c","name":"n","arguments":"","x":1}]}"#);
+        refused(r#"{"artifacts":[{"uri":"https://h/a"}]}"#);
+        refused(r#"{"result":1,"artifacts":[{"name":"a"}]}"#);
+        refused(r#"{"result":1,"artifacts":[{"uri":"https://h/a","x":1}]}"#);
         refused(r#"{"usage":[{"unit":"u"}]}"#);
         refused(r#"{"usage":[{"unit":"u","quantity":"1"}]}"#);
         refused(r#"{"usage":[{"unit":"u","quantity":1,"source":"guess"}]}"#);

@@ -188,7 +188,9 @@ fn is_set<T: PartialEq>(list: &[T]) -> bool {
     !list.is_empty() && (1..list.len()).all(|at| !list[..at].contains(&list[at]))
 }
 
-fn modalities(
+/// The modalities of a list of the configuration, or the default in its place. `None`: it is empty, or holds something
+/// twice or something that is not allowed.
+pub fn modalities(
     names: Option<Vec<String>>,
     default: &[Modality],
     allowed: &[Modality],

@@ -8,7 +8,7 @@ mod config;
 mod request;
 
 pub use attempt::{Framing, Key, Prepared, Translator, attempt};
-pub use config::{Capabilities, ConfigError, ModelConfig, Rules};
+pub use config::{Capabilities, ConfigError, ModelConfig, Rules, modalities};
 pub use request::{
     JsonMembers, add_sampling, ceiling, data_uri, extension, integer, invalid, set, to_body,
     tool_result_text, unavailable,

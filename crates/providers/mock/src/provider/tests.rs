@@ -90,6 +90,38 @@ async fn tool_calls_and_usage_follow_the_deltas() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_result_follows_the_calls_with_its_artifacts() {
+    let mock = r#"{"chunks":0,"result":{"images":[1.50]},"artifacts":[{"uri":"https://h/a.png","media_type":"image/png"}],
+        "usage":[]}"#;
+    let items: Vec<_> = start(mock).0.collect().await;
+    let [Ok(ProviderEvent::Result { result, artifacts: Some(artifacts) }), ..] = &items[..] else {
+        panic!("{items:?}")
+    };
+    assert_eq!(result, r#"{"images":[1.50]}"#);
+    assert_eq!(
+        (artifacts[0].uri.as_str(), artifacts[0].media_type.as_deref()),
+        ("https://h/a.png", Some("image/png"))
+    );
+    assert_eq!(items.len(), 3);
+    let items: Vec<_> = start(r#"{"chunks":0,"result":"x"}"#).0.collect().await;
+    assert!(matches!(&items[0], Ok(ProviderEvent::Result { artifacts: None, .. })), "{items:?}");
+}
+
+#[test]
+fn what_is_declared_stands_in_the_manifest() {
+    let capabilities = MockCapabilities {
+        input_modalities: vec![Modality::Text, Modality::Image],
+        output_modalities: vec![Modality::Json],
+        tools: true,
+    };
+    let declared = MockProvider::default().with_capabilities(capabilities.clone());
+    let model = declared.manifest().unwrap().models.remove(0);
+    assert_eq!(model.input_modalities, capabilities.input_modalities);
+    assert_eq!(model.output_modalities, capabilities.output_modalities);
+    assert!(model.tools);
+}
+
+#[tokio::test(start_paused = true)]
 async fn failures_come_after_their_number_of_deltas() {
     assert_eq!(all(r#"{"fail_after":0}"#).await, ["!provider_unavailable false"]);
     let mock = r#"{"fail_after":2,"fail_code":"rate_limited","fail_retryable":true}"#;
