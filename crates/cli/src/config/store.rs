@@ -12,6 +12,8 @@ use super::{Refused, integer, near};
 
 /// Numbers that any JSON reader keeps.
 const INTEGER_MAX: i64 = (1 << 53) - 1;
+/// Clients read no more of one execution.
+const EXECUTION_BYTES_MAX: i64 = StoreLimits::EXECUTION_BYTES_MAX as i64;
 const READER_STALL_MS: u64 = 300_000;
 const DISK_BYTES: u64 = 4 << 30;
 const BOOT_CHECK_BYTES: u64 = 4 << 30;
@@ -72,7 +74,9 @@ pub(super) fn store(
             continue;
         }
         let least = i64::from(!["min_key_age_ms", "boot_check_bytes"].contains(&name));
-        let number = integer(value.get_ref()).filter(|number| (least..=INTEGER_MAX).contains(number));
+        // What would be lowered is refused instead: nobody should take a limit for set that is not.
+        let most = if name == "max_execution_bytes" { EXECUTION_BYTES_MAX } else { INTEGER_MAX };
+        let number = integer(value.get_ref()).filter(|number| (least..=most).contains(number));
         let number = number.and_then(|number| u64::try_from(number).ok());
         let limits = &mut config.limits;
         let member = match name {
@@ -89,7 +93,7 @@ pub(super) fn store(
         };
         *member = number.ok_or_else(|| {
             let or_full = if name == "boot_check_bytes" { ", or \"full\"" } else { "" };
-            Refused::new(key.span(), &shown, format!("an integer from {least} to {INTEGER_MAX}{or_full}"))
+            Refused::new(key.span(), &shown, format!("an integer from {least} to {most}{or_full}"))
         })?;
     }
     if let Some(most) = max_executions {

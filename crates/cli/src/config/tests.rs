@@ -69,6 +69,16 @@ boot_check_bytes = 0
 }
 
 #[test]
+fn a_limit_that_would_be_lowered_is_refused() {
+    let most = "[store]\nmax_execution_bytes = 4_194_304\n";
+    assert_eq!(parse(most).unwrap().store.limits.max_execution_bytes, StoreLimits::EXECUTION_BYTES_MAX);
+    for more in [4_194_305_u64, 8_388_608, (1 << 53) - 1] {
+        let text = format!("[store]\nmax_events = 8\nmax_execution_bytes = {more}\n");
+        refused(&text, 3, "store.max_execution_bytes", "an integer from 1 to 4194304");
+    }
+}
+
+#[test]
 fn the_whole_form_is_read() {
     let text = r#"
 max_active_executions = 2

@@ -18,7 +18,7 @@ pub(crate) const EXECUTION_BYTES: u64 = 256;
 /// Logical bytes that no execution exceeds, whatever its store may: clients refuse a snapshot or a result above 4 MiB.
 /// What those say once more beside the events' own text (ids, times, target, error, the terminal event) has its room
 /// below that.
-const EXECUTION_BYTES_CEILING: u64 = (4 << 20) - (16 << 10);
+const EXECUTION_BYTES_CEILING: u64 = StoreLimits::EXECUTION_BYTES_MAX - (16 << 10);
 
 /// What a store keeps at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,10 @@ pub struct StoreLimits {
 }
 
 impl StoreLimits {
+    /// The largest `max_execution_bytes` that means anything: more could be kept of an execution, and not read by any
+    /// client. An execution that comes within 16 KiB of it is full, since its snapshot says more than its events.
+    pub const EXECUTION_BYTES_MAX: u64 = 4 << 20;
+
     /// What a node keeps in its journal.
     pub const NODE: StoreLimits = StoreLimits {
         max_executions: 100_000,
