@@ -47,6 +47,7 @@ def chat(url):
     # Text and usage, at once and streamed.
     answer = client.chat.completions.create(model="scripted-text", messages=[{"role": "user", "content": "hi"}])
     assert answer.choices[0].message.content == "hello from upstream", answer
+    assert answer._request_id, answer
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (5, 3), answer.usage
     stream = client.chat.completions.create(
         model=MODEL, messages=[{"role": "user", "content": "count 20"}], stream=True,
@@ -145,6 +146,7 @@ def messages(url):
         model=MODEL, max_tokens=100, messages=[{"role": "user", "content": text}], **more)
     answer = create("hi", system="be brief")
     assert (answer.content[0].text, answer.stop_reason) == ("hello from upstream", "end_turn"), answer
+    assert answer._request_id, "the client looks for it in a header of its own"
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (5, 3), answer.usage
     said = [{"role": "user", "content": "count 20"}]
     with client.messages.stream(model=MODEL, max_tokens=20, messages=said) as stream:

@@ -89,6 +89,10 @@ struct State {
     pending: HashMap<[u8; 32], Pending>,
 }
 
+fn identity(idempotency_key: Option<&str>, fingerprint: [u8; 32]) -> Option<Identity> {
+    idempotency_key.map(|key| Identity { key_hash: canonical::key_hash(key), fingerprint })
+}
+
 impl Engine {
     /// An engine over `store` with these providers. Nothing runs before the first submit.
     pub fn start(
@@ -142,7 +146,9 @@ impl Engine {
         body: &[u8],
         idempotency_key: Option<&str>,
     ) -> Result<Submission, PublicError> {
-        self.accept(body, idempotency_key, false).await.map(|accepted| accepted.submission)
+        let (request, identity) = self.read(body, idempotency_key)?;
+        let accepted = submit::submit(&self.inner, request, identity, false).await?;
+        Ok(accepted.submission)
     }
 
     /// As [`Engine::submit`], with the execution's events from the first one on. It is kept at least as long as they are
@@ -155,8 +161,18 @@ impl Engine {
         body: &[u8],
         idempotency_key: Option<&str>,
     ) -> Result<(Submission, Box<dyn Watch>), PublicError> {
+        let (request, identity) = self.read(body, idempotency_key)?;
+        self.watched(request, identity).await
+    }
+
+    async fn watched(
+        &self,
+        request: Arc<ExecutionRequest>,
+        identity: Option<Identity>,
+    ) -> Result<(Submission, Box<dyn Watch>), PublicError> {
         loop {
-            let submit::Accepted { submission, watch } = self.accept(body, idempotency_key, true).await?;
+            let accepted = submit::submit(&self.inner, Arc::clone(&request), identity, true).await?;
+            let submit::Accepted { submission, watch } = accepted;
             let watch = match watch {
                 Some(watch) => Some(watch),
                 None => self.watch(submission.execution_id, 0).await?,
@@ -168,24 +184,29 @@ impl Engine {
         }
     }
 
-    async fn accept(
+    fn read(
         &self,
         body: &[u8],
         idempotency_key: Option<&str>,
-        watching: bool,
-    ) -> Result<submit::Accepted, PublicError> {
+    ) -> Result<(Arc<ExecutionRequest>, Option<Identity>), PublicError> {
+        self.check_entry(idempotency_key)?;
+        let ParsedRequest { request, fingerprint } = ExecutionRequest::parse(body)?;
+        Ok((Arc::new(request), identity(idempotency_key, fingerprint)))
+    }
+
+    /// What is judged before anything of a request is looked at.
+    fn check_entry(&self, idempotency_key: Option<&str>) -> Result<(), PublicError> {
         if self.inner.state().stopping {
             return Err(PublicError::shutting_down());
         }
-        if let Some(key) = idempotency_key
-            && !(1..=KEY_LENGTH_MAX).contains(&key.encode_utf16().take(KEY_LENGTH_MAX + 1).count())
-        {
-            return Err(PublicError::bad_key());
+        match idempotency_key {
+            Some(key)
+                if !(1..=KEY_LENGTH_MAX).contains(&key.encode_utf16().take(KEY_LENGTH_MAX + 1).count()) =>
+            {
+                Err(PublicError::bad_key())
+            }
+            Some(_) | None => Ok(()),
         }
-        let ParsedRequest { request, fingerprint } = ExecutionRequest::parse(body)?;
-        let identity =
-            idempotency_key.map(|key| Identity { key_hash: canonical::key_hash(key), fingerprint });
-        submit::submit(&self.inner, Arc::new(request), identity, watching).await
     }
 
     /// Asks an active execution to stop. `false` for one that is unknown, has ended, or belongs to an earlier

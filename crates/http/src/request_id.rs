@@ -16,6 +16,9 @@ use crate::options::ServerOptions;
 
 /// The header, in requests and in every answer.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The same where the clients of this API look for it.
+const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+const ANTHROPIC_ROUTE: &str = "/v1/messages";
 const LENGTH_MAX: usize = 128;
 
 /// Where ids come from: what tells this server from others, and a number.
@@ -93,6 +96,9 @@ pub(crate) async fn identified(
         ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         "request answered"
     );
+    if route.starts_with(ANTHROPIC_ROUTE) {
+        response.headers_mut().insert(ANTHROPIC_REQUEST_ID, id.clone());
+    }
     response.headers_mut().insert(REQUEST_ID, id);
     response
 }

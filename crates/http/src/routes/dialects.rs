@@ -18,7 +18,7 @@ use sealog_engine::{PublicError, Submission};
 use sealog_events::{Dialect, ExecutionId};
 use tokio::time::sleep;
 
-use super::submit::{declares_json, idempotency_key};
+use super::submit::{IDEMPOTENCY_KEY, declares_json, idempotency_key};
 use crate::answer::json_answer;
 use crate::body::{BodyRefused, read_whole};
 use crate::connection::Activity;
@@ -114,7 +114,11 @@ async fn create(dialect: Dialect, api: &Api, request: Request) -> Response {
     match submit(dialect, api, &parts, body).await {
         Ok(submitted) => {
             let id = submitted.submission.execution_id;
-            let answered = answer(dialect, api, &parts, submitted).await;
+            let answered = answer(dialect, api, &parts, submitted).await.map_err(|error| {
+                // The key answers with this failure from now on: asked again, nothing else would come of it.
+                let keyed = parts.headers.contains_key(IDEMPOTENCY_KEY);
+                ErrorAnswer { retry: error.retry && !keyed, ..error }
+            });
             with_execution(answered.unwrap_or_else(error_response), id)
         }
         Err(error) => error_response(error),
@@ -124,6 +128,7 @@ async fn create(dialect: Dialect, api: &Api, request: Request) -> Response {
 /// A submission, and how it is to be answered.
 struct Submitted {
     submission: Submission,
+    watch: Box<dyn Watch>,
     answer: Answer,
     stream: bool,
     background: bool,
@@ -151,11 +156,11 @@ async fn submit(dialect: Dialect, api: &Api, parts: &Parts, body: Body) -> Resul
     let origin = asked.origin();
     let mut request = asked.into_request(choice);
     request.origin = Some(origin.clone());
-    let submission = api.engine.submit_translated(request, fingerprint, key).await;
-    let submission = submission.map_err(|error| failed(dialect, &error))?;
+    let submitted = api.engine.submit_translated(request, fingerprint, key).await;
+    let (submission, watch) = submitted.map_err(|error| failed(dialect, &error))?;
     let head = Head { id: submission.execution_id, created_at: submission.created_at, origin };
     let answer = Answer::new(head, include_usage);
-    Ok(Submitted { submission, answer, stream, background })
+    Ok(Submitted { submission, watch, answer, stream, background })
 }
 
 /// `None`: the header is there and is no key.
@@ -164,30 +169,19 @@ fn key(headers: &HeaderMap) -> Option<Option<&str>> {
 }
 
 async fn answer(dialect: Dialect, api: &Api, parts: &Parts, submitted: Submitted) -> Answered {
-    let Submitted { submission, answer, stream, background } = submitted;
+    let Submitted { submission, watch, answer, stream, background } = submitted;
     let id = submission.execution_id;
     match (stream, background) {
-        (true, _) => streamed(dialect, api, parts, id, Telling::new(answer, None), background).await,
+        (true, _) => streamed(dialect, api, parts, watch, Telling::new(answer, None), background).await,
         // A new one is answered as it was accepted, however fast it is.
-        (false, true) if !submission.idempotent_replay => through(dialect, api, id, answer, 1).await,
-        (false, true) => so_far(dialect, api, id, answer).await,
-        (false, false) => whole(dialect, api, id, answer).await,
+        (false, true) if !submission.idempotent_replay => through(dialect, watch, answer, 1).await,
+        (false, true) => so_far(dialect, api, id, watch, answer).await,
+        (false, false) => whole(dialect, watch, answer).await,
     }
 }
 
-pub(super) async fn watch(
-    dialect: Dialect,
-    api: &Api,
-    id: ExecutionId,
-) -> Result<Box<dyn Watch>, ErrorAnswer> {
-    let watch = api.engine.watch(id, 0).await.map_err(|error| failed(dialect, &error))?;
-    // It was there a moment ago.
-    watch.ok_or_else(|| broken(dialect))
-}
-
 /// The execution's answer once it has ended.
-pub(super) async fn whole(dialect: Dialect, api: &Api, id: ExecutionId, answer: Answer) -> Answered {
-    let mut watch = watch(dialect, api, id).await?;
+async fn whole(dialect: Dialect, mut watch: Box<dyn Watch>, answer: Answer) -> Answered {
     let mut telling = Telling::new(answer, None);
     while !telling.ended() {
         next(dialect, watch.as_mut(), &mut telling).await?;
@@ -199,22 +193,26 @@ pub(super) async fn whole(dialect: Dialect, api: &Api, id: ExecutionId, answer: 
     }
 }
 
-/// The answer as far as it is durable now.
-pub(super) async fn so_far(dialect: Dialect, api: &Api, id: ExecutionId, answer: Answer) -> Answered {
+/// The answer as far as it is durable now. `watch` is from the first event on; it also keeps the execution meanwhile.
+pub(super) async fn so_far(
+    dialect: Dialect,
+    api: &Api,
+    id: ExecutionId,
+    watch: Box<dyn Watch>,
+    answer: Answer,
+) -> Answered {
     let snapshot = api.engine.snapshot(id).await.map_err(|error| failed(dialect, &error))?;
     let last_sequence = snapshot.ok_or_else(|| broken(dialect))?.last_sequence;
-    through(dialect, api, id, answer, last_sequence).await
+    through(dialect, watch, answer, last_sequence).await
 }
 
 /// The answer as the first events tell it.
 async fn through(
     dialect: Dialect,
-    api: &Api,
-    id: ExecutionId,
+    mut watch: Box<dyn Watch>,
     answer: Answer,
     last_sequence: u64,
 ) -> Answered {
-    let mut watch = watch(dialect, api, id).await?;
     let mut telling = Telling::new(answer, None);
     for _ in 0..last_sequence {
         next(dialect, watch.as_mut(), &mut telling).await?;
@@ -236,11 +234,10 @@ pub(super) async fn streamed(
     dialect: Dialect,
     api: &Api,
     parts: &Parts,
-    id: ExecutionId,
+    mut watch: Box<dyn Watch>,
     mut telling: Telling,
     at_once: bool,
 ) -> Answered {
-    let mut watch = watch(dialect, api, id).await?;
     if !at_once {
         let mut patience = std::pin::pin!(sleep(api.options.heartbeat()));
         while !telling.answer.has_output() {

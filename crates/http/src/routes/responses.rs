@@ -6,9 +6,10 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::Uri;
 use sealog_dialects::{Answer, ErrorAnswer, Head, Refusal};
+use sealog_engine::store::Watch;
 use sealog_events::{Dialect, ExecutionId};
 
-use super::dialects::{error_response, failed, so_far, streamed, watch, with_execution};
+use super::dialects::{error_response, failed, so_far, streamed, with_execution};
 use crate::router::Api;
 use crate::sse::Telling;
 
@@ -18,14 +19,14 @@ const DIALECT: Dialect = Dialect::OpenAiResponses;
 pub(crate) async fn retrieve(State(api): State<Api>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let answered = async {
-        let head = known(&api, &parts.uri).await?;
+        let (head, watch) = known(&api, &parts.uri).await?;
         let id = head.id;
         let query = Query::of(parts.uri.query().unwrap_or_default())?;
         let answer = Answer::new(head, false);
         let response = if query.stream {
-            streamed(DIALECT, &api, &parts, id, Telling::new(answer, query.starting_after), true).await?
+            streamed(DIALECT, &api, &parts, watch, Telling::new(answer, query.starting_after), true).await?
         } else {
-            so_far(DIALECT, &api, id, answer).await?
+            so_far(DIALECT, &api, id, watch, answer).await?
         };
         Ok(with_execution(response, id))
     };
@@ -36,38 +37,42 @@ pub(crate) async fn retrieve(State(api): State<Api>, request: Request) -> Respon
 pub(crate) async fn cancel(State(api): State<Api>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let answered = async {
-        let head = known(&api, &parts.uri).await?;
+        let (head, mut watch) = known(&api, &parts.uri).await?;
         let id = head.id;
         api.engine.cancel(id).await.map_err(|error| failed(DIALECT, &error))?;
-        let mut watch = watch(DIALECT, &api, id).await?;
         // The engine ends what was asked to stop within bounds.
         while let Some(Ok(event)) = watch.next().await {
             if event.terminal {
                 break;
             }
         }
-        so_far(DIALECT, &api, id, Answer::new(head, false)).await.map(|response| with_execution(response, id))
+        let again = watched(&api, id).await?;
+        let answered = so_far(DIALECT, &api, id, again, Answer::new(head, false)).await;
+        answered.map(|response| with_execution(response, id))
     };
     answered.await.unwrap_or_else(error_response)
 }
 
-/// The response that a path names.
-async fn known(api: &Api, uri: &Uri) -> Result<Head, ErrorAnswer> {
+/// The response that a path names, and its events: while they are watched it is kept.
+async fn known(api: &Api, uri: &Uri) -> Result<(Head, Box<dyn Watch>), ErrorAnswer> {
     let segment = uri.path().split('/').nth(3).unwrap_or_default();
     let id: ExecutionId =
         sealog_dialects::execution_of(segment).ok_or_else(sealog_dialects::response_not_found)?;
+    let watch = watched(api, id).await?;
     let unavailable = |error| failed(DIALECT, &error);
     let snapshot = api.engine.snapshot(id).await.map_err(unavailable)?;
-    let origin = match snapshot {
-        Some(_) => api.engine.origin(id).await.map_err(unavailable)?,
-        None => None,
-    };
+    let origin = api.engine.origin(id).await.map_err(unavailable)?;
     match (origin, snapshot) {
         (Some(origin), Some(snapshot)) if origin.dialect == DIALECT => {
-            Ok(Head { id, created_at: snapshot.created_at, origin })
+            Ok((Head { id, created_at: snapshot.created_at, origin }, watch))
         }
         (Some(_) | None, _) => Err(sealog_dialects::response_not_found()),
     }
+}
+
+async fn watched(api: &Api, id: ExecutionId) -> Result<Box<dyn Watch>, ErrorAnswer> {
+    let watch = api.engine.watch(id, 0).await.map_err(|error| failed(DIALECT, &error))?;
+    watch.ok_or_else(sealog_dialects::response_not_found)
 }
 
 struct Query {

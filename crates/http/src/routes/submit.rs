@@ -15,7 +15,7 @@ use crate::error::{ApiError, Asked};
 use crate::router::Api;
 use crate::wire::submission::submission_json;
 
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
+pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 pub(crate) async fn submit(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();

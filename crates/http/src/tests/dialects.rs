@@ -304,8 +304,40 @@ async fn an_idempotency_key_is_honoured() {
     assert_eq!((other.status, &other.json()["error"]["code"]), (400, &json!("invalid_request")));
     // The same request streamed is another one, and so is the same text in another dialect.
     assert_eq!(node.ask(MESSAGES, &messages(json!({})), Some("k")).await.status, 400);
+    // A failure is what the key answers from now on, so nobody is told to try again.
+    let failing = json!({"sealog": told(json!({"fail_after": 0, "fail_code": "rate_limited", "fail_retryable": true}))});
+    for (path, body) in [
+        (CHAT, chat(failing.clone())),
+        (MESSAGES, messages(failing.clone())),
+        (RESPONSES, responses(failing)),
+    ] {
+        let without = node.ask(path, &body, None).await;
+        assert_eq!((without.status, without.header("x-should-retry")), (429, Some("true")));
+        let (first, again) =
+            (node.ask(path, &body, Some(path)).await, node.ask(path, &body, Some(path)).await);
+        assert_eq!((first.status, first.header("x-should-retry")), (429, Some("false")));
+        assert_eq!(first.header("sealog-execution-id"), again.header("sealog-execution-id"));
+        assert_eq!((again.status, again.text), (429, first.text));
+    }
     let live = node.ask(RESPONSES, &responses(json!({"stream": true})), Some("s")).await;
     assert_eq!(node.ask(RESPONSES, &responses(json!({"stream": true})), Some("s")).await.text, live.text);
+}
+
+/// Each official client finds the id of its request where it looks for it.
+#[tokio::test]
+async fn the_id_of_a_request_stands_where_the_client_looks() {
+    let node = Node::new(Setup::default());
+    for (path, body, is_theirs) in [
+        (CHAT, chat(json!({})), false),
+        (RESPONSES, responses(json!({})), false),
+        (MESSAGES, messages(json!({})), true),
+    ] {
+        for body in [body, json!({})] {
+            let got = node.ask(path, &body, None).await;
+            let id = got.header("x-request-id").unwrap();
+            assert_eq!(got.header("request-id"), is_theirs.then_some(id), "{path} {}", got.status);
+        }
+    }
 }
 
 #[tokio::test]

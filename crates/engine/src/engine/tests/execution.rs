@@ -63,9 +63,12 @@ async fn facts_21_requirements_select_the_provider_that_has_tools() {
 async fn facts_23_output_makes_a_failure_final() {
     let start = ProviderEvent::ToolCallStarted { call_id: "c".to_owned(), name: "n".to_owned() };
     let result = ProviderEvent::Result { result: "1".to_owned(), artifacts: None };
+    let arguments = ProviderEvent::ToolCallArgumentsDelta { call_id: "c".to_owned(), delta: String::new() };
     let cases = [
         (text("x"), "output.delta"),
+        (text(""), "output.delta"),
         (Step::Send(start), "tool.call.started"),
+        (Step::Send(arguments), "tool.call.arguments.delta"),
         (Step::Send(result), "output.result"),
     ];
     for (step, name) in cases {

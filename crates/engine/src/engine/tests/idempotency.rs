@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use sealog_events::{PortableCode, Status};
+use sealog_execution::ExecutionRequest;
+use sealog_execution::request::ParsedRequest;
 
 use super::harness::*;
+use crate::store::Watch;
 use crate::{EngineOptions, StoreError, Submission};
 
 async fn keyed(bench: &Bench, key: &str) -> Submission {
@@ -126,6 +129,50 @@ async fn a_caller_that_goes_away_changes_nothing() {
     assert_eq!(bench.story(joined.execution_id).await.snapshot.status, Status::Succeeded);
 }
 
+/// As it was read and checked by the front doors of other model APIs.
+async fn translated(bench: &Bench, key: Option<&str>) -> (Submission, Box<dyn Watch>) {
+    let ParsedRequest { request, fingerprint } = ExecutionRequest::parse(BODY.as_bytes()).unwrap();
+    bench.engine.submit_translated(request, fingerprint, key).await.unwrap()
+}
+
+async fn types(watch: &mut dyn Watch) -> Vec<&'static str> {
+    let mut types = Vec::new();
+    while let Some(event) = watch.next().await {
+        types.push(event.unwrap().type_name);
+    }
+    types
+}
+
+/// Whoever is answered from the events has them, although the execution is the first to go.
+#[tokio::test(start_paused = true)]
+async fn a_translated_submission_is_told_everything_however_short_its_life() {
+    let mut setup = Setup::new(vec![Scripted::new("p", vec![completed()])]);
+    setup.limits.max_executions = 1;
+    setup.limits.min_key_age_ms = 0;
+    let bench = setup.start();
+    let (first, mut watch) = translated(&bench, Some("k")).await;
+    bench.story(first.execution_id).await;
+    let refused = bench.engine.submit(BODY.as_bytes(), None).await.unwrap_err();
+    assert_eq!(refused.code, PortableCode::QueueFull, "pinned: there is no room for another one");
+    let told = types(watch.as_mut()).await;
+    assert_eq!((told.first(), told.last()), (Some(&"execution.accepted"), Some(&"execution.completed")));
+    drop(watch);
+    let (again, mut watch) = translated(&bench, Some("k")).await;
+    assert_eq!((again.execution_id, again.idempotent_replay), (first.execution_id, true));
+    assert_eq!(types(watch.as_mut()).await, told);
+    drop(watch);
+    let other = bench.submit(BODY).await;
+    bench.story(other.execution_id).await;
+    let (fresh, _watch) = translated(&bench, Some("k")).await;
+    assert!(!fresh.idempotent_replay && fresh.execution_id != first.execution_id);
+    bench.engine.shutdown().await;
+    let ParsedRequest { request, fingerprint } = ExecutionRequest::parse(BODY.as_bytes()).unwrap();
+    for key in [None, Some("k")] {
+        let late = bench.engine.submit_translated(request.clone(), fingerprint, key).await;
+        assert_eq!(late.err().map(|error| error.code), Some(PortableCode::ProviderUnavailable));
+    }
+}
+
 /// An execution that ends at once and is let go at once is still told from its first event on to who submitted it.
 #[tokio::test(start_paused = true)]
 async fn a_watching_submission_is_told_everything_however_short_its_life() {
@@ -139,11 +186,8 @@ async fn a_watching_submission_is_told_everything_however_short_its_life() {
     // Pinned: there is no room for another one.
     let refused = bench.engine.submit(BODY.as_bytes(), None).await.unwrap_err();
     assert_eq!(refused.code, PortableCode::QueueFull);
-    let mut types = Vec::new();
-    while let Some(event) = watch.next().await {
-        types.push(event.unwrap().type_name);
-    }
-    assert_eq!((types.first(), types.last()), (Some(&"execution.accepted"), Some(&"execution.completed")));
+    let told = types(watch.as_mut()).await;
+    assert_eq!((told.first(), told.last()), (Some(&"execution.accepted"), Some(&"execution.completed")));
     drop(watch);
     // A replay is watched as well; once it is let go the key is free.
     let (again, watch) = bench.engine.submit_watching(BODY.as_bytes(), Some("k")).await.unwrap();
