@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sealog_disk::real::read_file;
+use sealog_events::{EventBody, Target};
 use sealog_execution::{ModelProvider, ProviderLimits, Registry};
 use sealog_providers_mock::MockProvider;
 use toml::de::{DeTable, DeValue};
@@ -271,7 +272,25 @@ fn provider(entry: &Spanned<DeValue<'_>>) -> std::result::Result<Limited, Refuse
         Some(model) => model.provider(values).map_err(|(key, why)| at_member(entry, table, key, &why)),
         None => mock::provider(values).map_err(|(key, why)| at_member(entry, table, key, why)),
     };
-    Ok((provider?, limits))
+    let provider = provider?;
+    if !can_be_told(&*provider) {
+        return Err(at_member(
+            entry,
+            table,
+            "model",
+            "id and model are too long for an event that names both",
+        ));
+    }
+    Ok((provider, limits))
+}
+
+/// Whether an execution that succeeds could say who did it: a terminal event has a room of its own and no more.
+fn can_be_told(provider: &dyn ModelProvider) -> bool {
+    let models = provider.manifest().map(|manifest| manifest.models).unwrap_or_default();
+    models.into_iter().all(|model| {
+        let target = Target { provider: provider.id().to_owned(), model: model.model };
+        sealog_events::limits::check(&EventBody::Completed { target }).is_ok()
+    })
 }
 
 fn at_member(entry: &Spanned<DeValue<'_>>, table: &DeTable<'_>, key: &str, why: &str) -> Refused {

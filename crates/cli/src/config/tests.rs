@@ -168,6 +168,22 @@ fn values_of_another_kind_are_refused_without_being_repeated() {
     refused(two, 3, "providers.id", "already registered");
 }
 
+/// What such a provider completes could not be written down, so every execution of it would end as failed.
+#[test]
+fn names_that_no_terminal_event_can_hold_are_refused() {
+    let named =
+        |id: &str, model: &str| format!("[[providers]]\ntype = 'mock'\nid = \"{id}\"\nmodel = \"{model}\"");
+    let control = "\\u0001".repeat(256);
+    refused(&named(&control, &control), 4, "providers.model", "too long for an event");
+    refused(&named(&control[..64 * 6], &control), 4, "providers.model", "too long for an event");
+    providers(&named("p", &control));
+    providers(&named(&"p".repeat(256), &"\u{1f600}".repeat(256)));
+    providers(&named(&"\\\"".repeat(256), &"m".repeat(256)));
+    let type_line = "type = 'ollama'";
+    let of_another = named(&control, &control).replace("type = 'mock'", type_line);
+    refused(&of_another, 4, "providers.model", "too long for an event");
+}
+
 #[test]
 fn what_is_not_toml_is_refused_by_its_line_alone() {
     refused(&format!("a = 1\nb = {SECRET}\n"), 2, "", "not valid TOML");
