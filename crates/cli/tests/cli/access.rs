@@ -31,16 +31,34 @@ fn status(answer: &str) -> u16 {
     answer.strip_prefix("HTTP/1.1 ").unwrap()[..3].parse().unwrap()
 }
 
-const PATHS: [&str; 8] = [
-    "GET /v1/runtime",
-    "GET /v1/providers",
-    "POST /v1/executions",
-    "GET /v1/executions/11111111-2222-4333-8444-555555555555",
-    "GET /v1/executions/11111111-2222-4333-8444-555555555555/events",
-    "POST /v1/executions/11111111-2222-4333-8444-555555555555/cancel",
-    "POST /v1/chat/completions",
-    "GET /nowhere",
-];
+const DOCUMENT: &str = include_str!("../../../../spec/openapi.yaml");
+
+/// Method and path of every route of the document, with an execution in it that nobody knows, and one that is no route.
+fn routes() -> Vec<String> {
+    let mut found = Vec::new();
+    let mut path = "";
+    let (_, paths) = DOCUMENT.split_once("\npaths:\n").unwrap();
+    for line in paths.lines().take_while(|line| line.starts_with(' ')) {
+        let indent = line.len() - line.trim_start().len();
+        match (indent, line.trim().strip_suffix(':')) {
+            (2, Some(key)) => path = key,
+            (4, Some(method @ ("get" | "post" | "delete" | "put" | "patch"))) => {
+                let path = path.replace("{id}", "11111111-2222-4333-8444-555555555555");
+                assert!(!path.contains('{'), "{path}");
+                found.push(format!("{} {path}", method.to_uppercase()));
+            }
+            _ => {}
+        }
+    }
+    assert!(found.len() >= 17 && found.iter().any(|route| route == "POST /v1/messages"), "{found:?}");
+    found.push("GET /nowhere".to_owned());
+    found
+}
+
+/// What says whether the node lives: no token is needed for it.
+fn is_open(route: &str) -> bool {
+    ["GET /healthz", "GET /readyz"].contains(&route)
+}
 
 #[test]
 fn another_name_and_a_page_of_another_origin_are_refused_on_every_route() {
@@ -48,7 +66,7 @@ fn another_name_and_a_page_of_another_origin_are_refused_on_every_route() {
     let node = bench.node(&["--allow-host", "node.example.com", "--allow-origin", "https://app.example.com"]);
     let host = node.url().strip_prefix("http://").unwrap().to_owned();
     let port = host.rsplit(':').next().unwrap().to_owned();
-    for start in PATHS {
+    for start in &routes() {
         for headers in [
             &["host: evil.example"][..],
             &["host: evil.example", "origin: http://evil.example"],
@@ -124,11 +142,26 @@ fn each_scope_opens_its_routes_and_no_others() {
         assert_eq!(status(&bearer), status(&key), "{start}");
         bearer
     };
-    for start in PATHS {
+    for start in &routes() {
         for headers in [&["host: localhost"][..], &["host: localhost", "authorization: Bearer sealog_0"]] {
             let answer = ask(&node, start, headers, "");
-            assert_eq!(status(&answer), 401, "{start}");
-            assert!(answer.contains("www-authenticate: Bearer\r\n"), "{answer}");
+            assert_eq!(status(&answer), if is_open(start) { 200 } else { 401 }, "{start}");
+            assert_eq!(answer.contains("www-authenticate: Bearer\r\n"), !is_open(start), "{answer}");
+        }
+        for (token, scopes) in [
+            (&read, &["read"][..]),
+            (&write, &["read", "write"]),
+            (&admin, &["admin"]),
+            (&all, &["read", "write", "admin"]),
+        ] {
+            let needed = match start.as_str() {
+                "GET /metrics" => "admin",
+                start if start.starts_with("GET ") => "read",
+                _ => "write",
+            };
+            let opens = is_open(start) || scopes.contains(&needed);
+            let code = status(&asked(start, token, ""));
+            assert_eq!(code != 401 && code != 403, opens, "{start} with {scopes:?}: {code}");
         }
     }
     let id = id_in(&asked("POST /v1/executions", &write, SUBMIT));
