@@ -8,10 +8,10 @@ mod plan;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sealog_disk::real::{RealClock, RealDisk, RealEntropy};
+use sealog_disk::real::{RealClock, RealDisk, RealEntropy, remove_emptied};
 use sealog_disk::{Disk, DiskError, Entropy, ErrorKind, Folder, Name, io};
 use sealog_engine::store::journal::EngineCodec;
-use sealog_journal::{BackupDisk, Config, Contents, Create, JournalError, look, salvage_view};
+use sealog_journal::{BackupDisk, Config, Contents, Create, JournalError, discard_built, look, salvage_view};
 use sealog_seal::{
     KEYRING_BYTES_MAX, KeyFile, Outline, RandomUnavailable, Secret, SlotKind, SlotParams, StoreId, choose,
 };
@@ -152,9 +152,13 @@ pub fn for_writing(
             let secrets = given.secrets(store_id, takes_passphrase(&*disk))?;
             Ok(Ready { config: config(disk, secrets), store_id, made: None })
         }
-        Plan::Create { store_id, key } => {
-            create(dir, disk.map(shared), place, CreateFrom { store_id, key, given }, render)
-        }
+        Plan::Create { store_id, key } => create(
+            dir,
+            disk.map(shared),
+            place,
+            CreateFrom { fresh: matches!(found, Found::Nothing), store_id, key, given },
+            render,
+        ),
         Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
     }
 }
@@ -171,9 +175,13 @@ pub fn init(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Resu
     let (given, kind) = with_leftover_key(given, found)?;
     match plan(found, &kind, None, false) {
         Plan::Open(_) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
-        Plan::Create { store_id, key } => {
-            create(dir, disk.map(shared), place, CreateFrom { store_id, key, given }, render)
-        }
+        Plan::Create { store_id, key } => create(
+            dir,
+            disk.map(shared),
+            place,
+            CreateFrom { fresh: matches!(found, Found::Nothing), store_id, key, given },
+            render,
+        ),
         Plan::Refuse(Refusal::NoSuchKeyFile) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
         Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
     }
@@ -195,9 +203,13 @@ pub fn init_beside(
     let found = leftover.map_or(Found::Nothing, |id| Found::Leftovers(Some(id)));
     let (given, kind) = with_leftover_key(Given::read(key, render)?, found)?;
     match plan(found, &kind, None, false) {
-        Plan::Create { store_id, key } => {
-            create(dir, Some(disk), place, CreateFrom { store_id, key, given }, render)
-        }
+        Plan::Create { store_id, key } => create(
+            dir,
+            Some(disk),
+            place,
+            CreateFrom { fresh: matches!(found, Found::Nothing), store_id, key, given },
+            render,
+        ),
         Plan::Open(_) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
         Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
     }
@@ -270,6 +282,8 @@ fn refuse(refusal: Refusal, dir: &Path) -> Failure {
 }
 
 struct CreateFrom {
+    /// The place held nothing, not even an earlier try.
+    fresh: bool,
     store_id: Option<StoreId>,
     key: NewKey,
     given: Given,
@@ -287,6 +301,7 @@ fn create(
         None => fresh_store_id()?,
     };
     let (secret, key_file) = new_secret(from.key, from.given, store_id)?;
+    let made_directory = disk.is_none();
     let disk: Arc<dyn Disk> = match disk {
         Some(disk) => disk,
         None => Arc::new(places::make(dir, place, render)?),
@@ -305,21 +320,54 @@ fn create(
         secret: &config.secrets[0],
         params: SlotParams::DEFAULT,
     };
-    let mut key_failed = None;
+    let (mut key_written, mut key_failed) = (None, None);
     let made = create.run(&mut || match &key_file {
-        Some((path, key)) => keys::write(path, key).map_err(|error| {
-            key_failed = Some(key_file_failed(path, &error));
-            JournalError::Disk(error)
-        }),
+        Some((path, key)) => match keys::write(path, key) {
+            Ok(()) => {
+                key_written = Some(path.as_path());
+                Ok(())
+            }
+            Err(error) => {
+                key_failed = Some(key_file_failed(path, &error));
+                Err(JournalError::Disk(error))
+            }
+        },
         None => Ok(()),
     });
-    if let Some(failure) = key_failed {
-        return Err(failure);
+    if let Err(error) = made {
+        let taken_back = from.fresh
+            && !matches!(error, JournalError::Locked { .. })
+            && take_back(&*config.disk, key_written);
+        if taken_back && made_directory {
+            remove_emptied(dir);
+        }
+        let failure = key_failed.unwrap_or_else(|| Failure::journal(error, dir));
+        return Err(match (taken_back, failure.exit) {
+            (true, _) => failure.safe("no journal was made, and nothing is left of it"),
+            (false, Exit::TryAgain) => failure.safe(COUNTS_FOR_NOTHING),
+            (false, _) => failure,
+        });
     }
-    made.map_err(|error| Failure::journal(error, dir))?;
     let key_file = key_file.map(|(path, _)| path);
     Ok(Ready { config, store_id, made: Some(Made { key_file, slot }) })
 }
+
+/// Takes back what a creation that failed has begun at a place that held nothing. `false` where that cannot be, or the
+/// journal is there.
+fn take_back(disk: &dyn Disk, key_file: Option<&Path>) -> bool {
+    let Ok(_held) = disk.lock() else { return false };
+    if !matches!(look(disk), Ok(Contents::Empty | Contents::Leftovers { .. })) {
+        return false;
+    }
+    // The key goes first: beside an empty directory it would stand for a journal that is missing.
+    if key_file.is_some_and(|path| rustix::fs::unlink(path).is_err()) {
+        return false;
+    }
+    discard_built(disk);
+    true
+}
+
+const COUNTS_FOR_NOTHING: &str = "no journal was made; what stands in the directory counts for nothing";
 
 /// The secret of a new journal, and the key file to be written with it.
 fn new_secret(key: NewKey, given: Given, store_id: StoreId) -> Result<(Secret, Option<(PathBuf, KeyFile)>)> {
@@ -357,12 +405,11 @@ pub fn no_randomness() -> Failure {
 /// On a full disk another place for the key is no help, since the journal goes to the same disk as often as not: one round
 /// of making room does for both.
 fn key_file_failed(path: &Path, error: &DiskError) -> Failure {
-    const SAFE: &str = "no journal was made; what stands in the directory counts for nothing";
     if error.kind == ErrorKind::Full {
         let what = format!("{}: there is no room for the key file", shown(path));
         return Failure::new(Exit::TryAgain, "disk_full", what)
-            .safe(SAFE)
-            .next("free space, then run the same command again: it goes on where this one stopped")
+            .safe(COUNTS_FOR_NOTHING)
+            .next("free space, then run the same command again")
             .because(error.clone());
     }
     Failure::new(
@@ -370,7 +417,7 @@ fn key_file_failed(path: &Path, error: &DiskError) -> Failure {
         "key_file_not_written",
         format!("{}: the key file cannot be written", shown(path)),
     )
-    .safe(SAFE)
+    .safe(COUNTS_FOR_NOTHING)
     .next("name a place for the key that can be written: --key-file FILE")
     .because(error.clone())
 }

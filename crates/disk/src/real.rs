@@ -22,9 +22,9 @@ pub use host::{RealClock, RealEntropy};
 pub use measure::{Series, SyncTimes, measure_syncs};
 pub use outside::{
     FileContent, NewFile, create_secret_file, open_regular, read_fd, read_file, replace_secret_file,
-    sweep_unnamed,
+    sweep_unnamed, write_failed,
 };
-pub use sibling::Sibling;
+pub use sibling::{Sibling, remove_emptied};
 pub use socket::SocketFile;
 
 #[cfg(test)]

@@ -1,56 +1,20 @@
 //! A data directory whose file system is full: the node goes on reading, says what it refuses, and resumes.
 #![expect(clippy::disallowed_methods, reason = "fills a file system from outside")]
 
-use std::fs::{File, remove_file};
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::remove_file;
 
 use crashbox::http::Client;
 use crashbox::offline;
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use sealog_tests::workbench::{Workbench, accepted, events, get, mock, submit};
 use serde_json::json;
 
-/// A small file system for the data directory; unmounted when dropped, behind the node.
-struct Small {
-    place: PathBuf,
-}
+use crate::small::Small;
 
-impl Small {
-    fn below(bench: &mut Workbench, bytes: u64) -> Small {
-        let place = bench.dir().join("small");
-        std::fs::create_dir(&place).unwrap();
-        let options = std::ffi::CString::new(format!("size={bytes},mode=0700")).unwrap();
-        mount("tmpfs", &place, "tmpfs", MountFlags::empty(), options.as_c_str()).expect("the right to mount");
-        bench.home.data = place.join("data");
-        Small { place }
-    }
-
-    /// Fills what is left.
-    fn fill(&self, file: &str) -> Ballast {
-        let path = self.place.join(file);
-        let mut file = File::create(&path).unwrap();
-        for size in [1 << 20, 1 << 12] {
-            while file.write_all(&vec![1; size]).is_ok() {}
-        }
-        Ballast { path }
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        unmount(&self.place, UnmountFlags::DETACH).expect("unmounted");
-    }
-}
-
-struct Ballast {
-    path: PathBuf,
-}
-
-impl Ballast {
-    fn release(self) {
-        remove_file(&self.path).unwrap();
-    }
+/// A small file system for the data directory; unmounted when it is dropped, behind the node.
+fn below(bench: &mut Workbench, bytes: u64) -> Small {
+    let small = Small::make(&bench.dir().join("small"), bytes);
+    bench.home.data = small.place.join("data");
+    small
 }
 
 /// Submits executions with so much output until the node refuses; the ids that it took, and the refusal.
@@ -72,7 +36,7 @@ fn until_refused(client: &mut Client, chunk_bytes: u32) -> (Vec<String>, u16, St
 #[test]
 fn a_full_disk_refuses_and_resumes() {
     let mut bench = Workbench::new();
-    let small = Small::below(&mut bench, 48 << 20);
+    let small = below(&mut bench, 48 << 20);
     let node = bench.start();
     let mut client = Workbench::client(&node);
     let first = accepted(&mut client, &mock("first", &json!({})), Some("first"));
@@ -117,7 +81,7 @@ fn a_full_disk_refuses_and_resumes() {
 #[test]
 fn a_start_on_a_full_disk_serves_reads_and_becomes_ready_by_itself() {
     let mut bench = Workbench::new();
-    let small = Small::below(&mut bench, 48 << 20);
+    let small = below(&mut bench, 48 << 20);
     let node = bench.start();
     let mut client = Workbench::client(&node);
     let first = accepted(&mut client, &mock("first", &json!({})), Some("first"));

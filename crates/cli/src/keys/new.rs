@@ -99,6 +99,11 @@ pub fn not_written(path: &Path, error: DiskError) -> Failure {
             format!("{}: there is a file of that name", shown(path)),
         )
         .next("name a file that does not exist yet"),
+        ErrorKind::Full => {
+            Failure::new(Exit::TryAgain, "disk_full", format!("{}: there is no room for it", shown(path)))
+                .safe("no file was made")
+                .next("free space, then run the same command again")
+        }
         _ => Failure::new(Exit::Failed, "file_not_written", format!("{}: it cannot be written", shown(path)))
             .next("name a place that can be written"),
     };

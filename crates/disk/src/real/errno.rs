@@ -11,7 +11,20 @@ pub(super) fn failed(op: Operation, errno: Errno, file: Option<&Name>) -> DiskEr
 pub(super) fn failed_io(op: Operation, error: &std::io::Error, file: Option<&Name>) -> DiskError {
     match Errno::from_io_error(error) {
         Some(errno) => failed(op, errno, file),
-        None => DiskError::new(op, ErrorKind::Io, file),
+        // What other code wrapped has lost its number, not its kind.
+        None => DiskError::new(op, wrapped(error.kind()), file),
+    }
+}
+
+fn wrapped(kind: std::io::ErrorKind) -> ErrorKind {
+    use std::io::ErrorKind as Io;
+    match kind {
+        Io::NotFound => ErrorKind::NotFound,
+        Io::AlreadyExists => ErrorKind::AlreadyExists,
+        Io::PermissionDenied => ErrorKind::PermissionDenied,
+        Io::StorageFull | Io::QuotaExceeded => ErrorKind::Full,
+        Io::ReadOnlyFilesystem => ErrorKind::ReadOnly,
+        _ => ErrorKind::Io,
     }
 }
 
@@ -55,6 +68,16 @@ mod tests {
         for (errno, expected) in cases {
             let error = failed(Operation::Write, errno, None);
             assert_eq!((error.kind, error.errno), (expected, Some(errno.raw_os_error())));
+        }
+    }
+
+    #[test]
+    fn a_kind_outlives_its_number() {
+        for errno in [Errno::NOSPC, Errno::DQUOT, Errno::ROFS, Errno::ACCESS, Errno::NOENT, Errno::IO] {
+            let plain = std::io::Error::from_raw_os_error(errno.raw_os_error());
+            let kept = std::io::Error::new(plain.kind(), "wrapped");
+            let found = [&plain, &kept].map(|error| failed_io(Operation::Write, error, None).kind);
+            assert_eq!(found, [kind(errno); 2], "{errno:?}");
         }
     }
 }

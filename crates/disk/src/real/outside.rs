@@ -121,7 +121,7 @@ pub fn replace_secret_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let parent = path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
     make_directories(parent)?;
     let mut file = unnamed_in(parent)?;
-    file.write_all(bytes).map_err(fail)?;
+    file.as_file().write_all(bytes).map_err(fail)?;
     fsync(file.as_file()).map_err(|errno| failed(Operation::Sync, errno, None))?;
     rename(file.path(), &path).map_err(|errno| failed(Operation::Rename, errno, None))?;
     // The name is gone; there is nothing left to clean up.
@@ -191,13 +191,20 @@ impl NewFile {
 }
 
 impl Write for NewFile {
+    // To the file itself: its temporary name is nobody's concern, and what went wrong keeps its number.
     fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
-        self.temporary.write(buf)
+        self.temporary.as_file().write(buf)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.temporary.flush()
+        self.temporary.as_file().flush()
     }
+}
+
+/// What a write to a [`NewFile`] said.
+#[must_use]
+pub fn write_failed(error: &std::io::Error) -> DiskError {
+    failed_io(Operation::Write, error, None)
 }
 
 /// Removes what killed processes left of new files in this directory: ours, regular, and locked by nobody. How many.

@@ -59,11 +59,16 @@ impl Sibling {
 
     /// Removes the hidden directory once its files are gone. What cannot be removed is found by the next try.
     pub fn discard(self) {
-        for folder in [Folder::Segments, Folder::Quarantine] {
-            let _ = unlinkat(CWD, self.hidden.join(folder.as_str()), AtFlags::REMOVEDIR);
-        }
-        let _ = unlinkat(CWD, &self.hidden, AtFlags::REMOVEDIR);
+        remove_emptied(&self.hidden);
     }
+}
+
+/// Removes a data directory whose files are gone; one that holds anything stays, with what holds it.
+pub fn remove_emptied(directory: &Path) {
+    for folder in [Folder::Segments, Folder::Quarantine] {
+        let _ = unlinkat(CWD, directory.join(folder.as_str()), AtFlags::REMOVEDIR);
+    }
+    let _ = unlinkat(CWD, directory, AtFlags::REMOVEDIR);
 }
 
 /// Nothing, or a directory without an entry.

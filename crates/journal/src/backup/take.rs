@@ -62,8 +62,23 @@ pub fn backup(config: &Config, target: &Arc<dyn Disk>) -> Result<Backup> {
             {
                 tries += 1;
             }
-            other => return other,
+            Err(error) => {
+                // Where it failed for want of room, that is room again. Whole copies stay, for the next try.
+                discard(disk, "copy.tmp", Folder::Segments);
+                discard(disk, "manifest.tmp", Folder::Root);
+                return Err(error);
+            }
+            done => return done,
         }
+    }
+}
+
+/// Removes what counts for nothing, if it can be removed.
+fn discard(disk: &dyn Disk, file: &str, folder: Folder) {
+    if let Some(Err(e)) = Name::new(folder, file).map(|name| disk.remove(&name))
+        && e.kind != ErrorKind::NotFound
+    {
+        tracing::debug!(error = %e, "a copy that was begun was not removed");
     }
 }
 
