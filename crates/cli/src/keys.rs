@@ -181,14 +181,17 @@ fn credential() -> Result<Option<Key>> {
 
 /// Removes what a killed process left of a key file that it was writing, where key files stand and where this one is named.
 pub fn sweep(args: &KeyArgs) {
-    let named = args.key_file.iter().map(|path| match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        Some(_) | None => PathBuf::from("."),
-    });
+    args.key_file.iter().for_each(|path| sweep_beside(path));
     let default = places::key_path(StoreId([0; 16])).and_then(|path| path.parent().map(Path::to_owned));
-    for folder in named.chain(default) {
+    if let Some(folder) = default {
         sweep_unnamed(&folder);
     }
+}
+
+/// Removes what a killed process left of a new file where this one is to stand.
+pub fn sweep_beside(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    sweep_unnamed(folder.unwrap_or(Path::new(".")));
 }
 
 /// Writes a new key file: 0600, complete, durable, and never over another file.

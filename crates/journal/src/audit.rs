@@ -63,6 +63,13 @@ impl Audit {
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
     }
+
+    /// Something that was there may not have been read. A header copy that its twin replaces is the only damage that
+    /// costs nothing for certain.
+    pub fn lost_anything(&self) -> bool {
+        const HEADER_COPY: u8 = 1;
+        !self.gaps.is_empty() || self.problems.iter().any(|problem| problem.row != HEADER_COPY)
+    }
 }
 
 /// Passes over a journal whose segments come and go meanwhile.

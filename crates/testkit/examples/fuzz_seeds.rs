@@ -253,10 +253,12 @@ capabilities = { input_modalities = ["text"], output_modalities = ["text"], tool
 
 /// An export with every kind of line, and each line alone.
 fn export_lines(corpus: &Path) {
-    use sealog_engine::store::journal::transfer::lines::Line;
+    use sealog_engine::store::journal::transfer::lines::{Counts, Line};
     use sealog_events::{
         Created, Event, EventBody, ExecutionId, Identity, MaterializedResult, Materializer, Target, Timestamp,
     };
+    use sealog_journal_format::EndRecord;
+    use sealog_journal_format::journal_records::Restored;
     let id = ExecutionId::from_random([7; 16]);
     let created = Created {
         created_at: Timestamp(1_767_225_600_000),
@@ -284,9 +286,15 @@ fn export_lines(corpus: &Path) {
     lines.extend(events.into_iter().map(|event| Line::Event { id, event }));
     lines.insert(lines.len() - 1, Line::Result { id, time_ms: 1_767_225_600_001, result });
     lines.push(Line::Forget { time_ms: 1_767_225_600_002, ids: vec![id] });
+    let restored = Restored { from: EndRecord::NONE, restored_ms: 1_767_225_600_002, fenced: true };
+    lines.push(Line::Restored { time_ms: 1_767_225_600_002, restored });
+    lines.push(Line::Unfenced { time_ms: 1_767_225_600_003 });
     lines.push(Line::Missing { id: ExecutionId::from_random([8; 16]), first: 0, last: 2 });
     lines.push(Line::Gap { segment: 1, offset: 8288, first_sequence: 3, last_sequence: None });
-    lines.push(Line::End { executions: 1, events: 4, forgotten: 0, digest: [3; 32] });
+    lines.push(Line::End {
+        counts: Counts { executions: 1, events: 4, forgotten: 0, partial: false },
+        digest: [3; 32],
+    });
     let spelled: Vec<String> = lines.iter().map(Line::spell).collect();
     for (number, line) in spelled.iter().enumerate() {
         seed(corpus, "export_lines", &format!("line-{number}"), line.as_bytes());

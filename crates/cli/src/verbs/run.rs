@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sealog_client::ClientError;
 use sealog_disk::real::read_fd;
-use sealog_engine::PublicError;
+use sealog_engine::{PublicError, StoreError};
 use sealog_events::{ExecutionId, PortableCode};
 use sealog_execution::ExecutionRequest;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::args::{LogFormat, Run};
 use crate::asking;
 use crate::config::NodeConfig;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 use crate::following::{Printer, Source};
 use crate::node::Node;
 use crate::opening;
@@ -229,6 +229,11 @@ fn not_submitted(error: ClientError, args: &Run) -> Failure {
 fn refused(error: &PublicError, args: &Run) -> Failure {
     let failure = match error.code {
         PortableCode::InvalidRequest => invalid(error.message, args),
+        PortableCode::ProviderUnavailable if *error == StoreError::Fenced.into() => {
+            let dir = args.data_dir.as_deref().map_or_else(|| "DIR".to_owned(), shown);
+            Failure::new(Exit::TryAgain, "refused", error.message)
+                .next(format!("once the original is gone for good: sealog journal unfence {dir}"))
+        }
         PortableCode::QueueFull
         | PortableCode::RateLimited
         | PortableCode::ProviderUnavailable

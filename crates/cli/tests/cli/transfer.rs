@@ -177,6 +177,42 @@ fn a_killed_import_leaves_nothing_or_everything() {
     assert!(nothing > 0 && nothing + everything == 12, "{nothing} {everything}");
 }
 
+/// Killed while it writes: there is no file of that name or all of it, and the next one clears away what is left.
+#[test]
+fn a_killed_export_leaves_nothing_or_everything() {
+    let bench = Bench::new();
+    bench.init();
+    let mock = r#"{"mock":{"chunks":400,"chunk_bytes":4000}}"#;
+    bench.run(&["run", "much", "--data-dir", "data", "--key-file", "key", "--extensions", mock]).expect(0);
+    let whole = bench.run(&EXPORT[..5]).expect(0).stdout;
+    let unnamed = || {
+        let entries = bench.path("").read_dir().unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with(".sealog-")).count()
+    };
+    let mut cut = 0;
+    for _ in 0..6 {
+        let mut child = bench
+            .command(&EXPORT)
+            .stderr(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while child.try_wait().unwrap().is_none() && unnamed() == 0 {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap_or_default();
+        cut += usize::from(child.wait().unwrap().code().is_none());
+        if !bench.path("out.jsonl").exists() {
+            bench.run(&EXPORT).expect(0);
+        }
+        assert!(bench.read("out.jsonl") == whole.as_bytes());
+        assert_eq!(unnamed(), 0);
+        bench.remove("out.jsonl");
+    }
+    assert!(cut > 0, "every one of them ended before it was killed");
+}
+
 #[test]
 fn a_damaged_journal_is_exported_as_far_as_it_reads() {
     let bench = Bench::new();
@@ -190,6 +226,8 @@ fn a_damaged_journal_is_exported_as_far_as_it_reads() {
     assert_eq!(refused.word(), "incomplete_export");
     let made = bench.run(&[&IMPORT[..], &["--skip-incomplete", "--json"]].concat()).expect(0).json();
     assert_eq!((&made["executions"], &made["skipped"]), (&2.into(), &serde_json::json!([ids[1]])));
+    assert_eq!(made["fenced"], true, "the key of what was left out is not there");
+    assert_eq!(refused_by_the_fence(&bench, "two", "two").word(), "refused");
     for id in [&ids[0], &ids[2]] {
         assert_eq!(replay(&bench, "new", "new.key", id, "sse"), {
             let ran = bench.run(&["journal", "replay", "data", id, "--key-file", "key", "--format", "sse"]);
@@ -197,6 +235,48 @@ fn a_damaged_journal_is_exported_as_far_as_it_reads() {
         });
     }
     bench.run(&["journal", "replay", "new", &ids[1], "--key-file", "new.key"]).expect(4);
+}
+
+fn refused_by_the_fence(bench: &Bench, text: &str, key: &str) -> crate::bench::Ran {
+    let flags = ["--data-dir", "new", "--key-file", "new.key", "--idempotency-key", key];
+    let ran = bench.run(&[&["run", text][..], &flags].concat()).expect(75);
+    assert!(
+        ran.stderr.contains("next: once the original is gone for good: sealog journal unfence new"),
+        "{ran:?}"
+    );
+    ran
+}
+
+/// A copy that does not know what the original did is imported as one: it replays what it knows and takes nothing else.
+#[test]
+fn a_fence_moves_with_its_journal() {
+    let bench = Bench::new();
+    let ids = three(&bench);
+    bench.run(&["journal", "restore", "data", "back", "--key-file", "key"]).expect(0);
+    let export = ["journal", "export", "back", "--key-file", "key", "--output", "out.jsonl", "--json"];
+    assert_eq!(bench.run(&export).expect(0).json()["partial"], false);
+    let made = bench.run(&IMPORT).expect(0);
+    assert!(made.stderr.contains("fenced") && made.stderr.contains("journal unfence new"), "{made:?}");
+    assert_eq!(refused_by_the_fence(&bench, "anything", "new").word(), "refused");
+    let known = ["run", "hi", "--data-dir", "new", "--key-file", "new.key", "--idempotency-key", "k"];
+    assert_eq!(id_in(&bench.run(&known).expect(0).stderr), ids[0]);
+    let unfence = ["journal", "unfence", "new", "--key-file", "new.key", "--json"];
+    assert_eq!(bench.run(&unfence).expect(0).json()["was_fenced"], true);
+    let new = ["run", "anything", "--data-dir", "new", "--key-file", "new.key", "--idempotency-key", "new"];
+    bench.run(&new).expect(0);
+    // Of a running node, and of one execution alone: others may be missing.
+    let node = bench.node(&[]);
+    for (number, only) in [&[][..], &["--execution", &ids[0]]].into_iter().enumerate() {
+        let (file, dir, key) =
+            (format!("{number}.jsonl"), format!("new{number}"), format!("new{number}.key"));
+        let export = ["journal", "export", "data", "--key-file", "key", "--json", "--output", &file];
+        let done = bench.run(&[&export[..], only].concat()).expect(0);
+        assert_eq!(done.json()["partial"], true);
+        assert!(done.stderr.contains("an import of it is fenced"), "{done:?}");
+        let import = ["journal", "import", &file, &dir, "--key-file", &key, "--json"];
+        assert_eq!(bench.run(&import).expect(0).json()["fenced"], true);
+    }
+    node.kill();
 }
 
 #[test]

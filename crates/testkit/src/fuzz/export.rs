@@ -1,7 +1,7 @@
 //! Lines of an export, one by one, as a whole input, and put right so that counts and digest do not hide the rest.
 
 use sealog_engine::store::journal::transfer::check;
-use sealog_engine::store::journal::transfer::lines::{Line, link};
+use sealog_engine::store::journal::transfer::lines::{Counts, Line, link};
 
 use super::allocation::within;
 
@@ -31,16 +31,16 @@ fn put_right(mut lines: Vec<Line>) -> Vec<u8> {
     lines.retain(|line| !matches!(line, Line::Header { .. } | Line::End { .. }));
     lines.insert(0, Line::Header { store_id: [1; 16], created_ms: 1, last_sequence: 1 });
     let (mut bytes, mut digest) = (Vec::new(), [0; 32]);
-    let (mut executions, mut events) = (0, 0);
+    let mut counts = Counts::default();
     for line in &lines {
-        executions += u64::from(matches!(line, Line::Execution { .. }));
-        events += u64::from(matches!(line, Line::Event { .. }));
+        counts.executions += u64::from(matches!(line, Line::Execution { .. }));
+        counts.events += u64::from(matches!(line, Line::Event { .. }));
         let text = line.spell();
         digest = link(&digest, text.as_bytes());
         bytes.extend_from_slice(text.as_bytes());
         bytes.push(b'\n');
     }
-    let end = Line::end(executions, events, 0, &digest).spell();
+    let end = Line::end(counts, &digest).spell();
     bytes.extend_from_slice(end.as_bytes());
     bytes.push(b'\n');
     bytes

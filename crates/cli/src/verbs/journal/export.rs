@@ -3,7 +3,7 @@
 use std::io::{BufWriter, stdout};
 use std::path::Path;
 
-use sealog_disk::real::NewFile;
+use sealog_disk::real::{NewFile, write_failed};
 use sealog_engine::store::journal::transfer::{ExportError, Exported, export};
 use sealog_events::ExecutionId;
 use sealog_journal::Config;
@@ -14,6 +14,7 @@ use crate::args::Export;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::keys::new::not_written;
+use crate::keys::sweep_beside;
 use crate::opening;
 use crate::render::{Render, output_failed};
 use crate::report::{self, GapBody, Verdict, counted};
@@ -26,6 +27,7 @@ struct Answer {
     events: u64,
     forgotten: u64,
     missing: u64,
+    partial: bool,
     gaps: Vec<GapBody>,
 }
 
@@ -55,12 +57,17 @@ pub fn run(args: &Export, render: Render) -> Result<Exit> {
 
 /// Nothing stands under the name before all of it does.
 fn to_file(config: &Config, only: Option<ExecutionId>, path: &Path, dir: &Path) -> Result<Exported> {
+    sweep_beside(path);
     let file = NewFile::create(path).map_err(|error| not_written(path, error))?;
     let mut output = BufWriter::with_capacity(256 << 10, file);
-    let done = export(config, only, &mut output).map_err(|error| failed(error, dir))?;
+    let to_file = |error: &std::io::Error| not_written(path, write_failed(error));
+    let done = export(config, only, &mut output).map_err(|error| match error {
+        ExportError::Output(error) => to_file(&error),
+        other => failed(other, dir),
+    })?;
     let found = done.executions > 0 || done.missing > 0 || only.is_none();
     if found {
-        let file = output.into_inner().map_err(|error| output_failed(error.into_error()))?;
+        let file = output.into_inner().map_err(|error| to_file(error.error()))?;
         file.publish().map_err(|error| not_written(path, error))?;
     }
     Ok(done)
@@ -82,6 +89,7 @@ fn tell(done: &Exported, args: &Export, render: Render) -> Result<()> {
             events: done.events,
             forgotten: done.forgotten,
             missing: done.missing,
+            partial: done.partial,
             gaps,
         })?,
         (Some(path), false) => render.data(&format!("{}: {summary}\n", shown(path)))?,
@@ -89,6 +97,9 @@ fn tell(done: &Exported, args: &Export, render: Render) -> Result<()> {
     }
     for gap in &report::gap_bodies(&done.audit.gaps) {
         render.note(&format!("gap: {}", gap.line()));
+    }
+    if done.partial {
+        render.note("there may be executions that are not in it: an import of it is fenced");
     }
     for remark in report::remarks(&done.audit) {
         render.note(&remark);

@@ -32,6 +32,7 @@ struct Answer {
     from_store_id: String,
     executions: u64,
     events: u64,
+    fenced: bool,
     /// Executions of which the export lacks something.
     skipped: Vec<String>,
 }
@@ -195,6 +196,7 @@ fn tell(
             from_store_id: StoreId(checked.store_id).to_string(),
             executions: done.executions,
             events: done.events,
+            fenced: done.fenced,
             skipped,
         })?;
     } else {
@@ -211,6 +213,13 @@ fn tell(
     if let Some(path) = &key_file {
         render
             .note(&format!("keep a copy of {} elsewhere: without it nothing can be read again", shown(path)));
+    }
+    if done.fenced {
+        render.note(&format!(
+            "the new journal is fenced: work that it does not know may have been done elsewhere; once that is out of the \
+             question: sealog journal unfence {}",
+            shown(&args.dir)
+        ));
     }
     Ok(Exit::Success)
 }

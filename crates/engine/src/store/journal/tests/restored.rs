@@ -13,6 +13,7 @@ use sealog_journal::{restore, unfence};
 use super::setup::*;
 use crate::engine::tests::harness::{self, BODY, Scripted, text};
 use crate::store::journal::JournalStore;
+use crate::store::journal::transfer::{Exported, Imported, check, export, import_manual};
 use crate::store::{Claim, EventStore, NewExecution, StoreError, StoreLimits};
 use crate::{Engine, EngineOptions, RuntimeState};
 
@@ -143,4 +144,86 @@ async fn jb_9_the_engine_says_so_for_unknown_keys_and_ids_and_answers_for_known_
     assert!(!free.submit(BODY.as_bytes(), Some("other")).await.unwrap().idempotent_replay);
     free.shutdown().await;
     store.close().await.unwrap();
+}
+
+/// Export and import into a new journal.
+fn transferred(host: &Host, only: Option<u8>) -> (Host, Exported, Imported) {
+    let mut lines = Vec::new();
+    let exported = export(&host.config(), only.map(id), &mut lines).unwrap();
+    let checked = check(&mut &lines[..]).unwrap();
+    assert_eq!(checked.partial, exported.partial);
+    let other = Host::new();
+    let imported = import_manual(&other.config(), &mut &lines[..], &checked).unwrap();
+    (other, exported, imported)
+}
+
+fn fresh(host: &Host, key: Option<u8>) -> NewExecution {
+    let accepted = Event { sequence: 1, time: host.now(), body: EventBody::Accepted };
+    let identity = key.map(identity);
+    NewExecution { id: id(9), created_at: host.now(), identity, origin: None, labels: None, accepted }
+}
+
+#[tokio::test]
+async fn jb_12_an_import_of_a_fenced_journal_is_fenced_until_it_is_unfenced() {
+    let (host, exported, imported) = transferred(&restored().await, None);
+    assert!(!exported.partial && imported.fenced);
+    for round in 0..2 {
+        let (store, opened) = host.open(LIMITS);
+        assert_eq!(store.fenced(), round == 0);
+        if round == 0 {
+            let mut ended: Vec<_> = opened.interrupted.iter().map(|one| (one.id, one.outcome)).collect();
+            ended.sort_by_key(|(id, _)| *id);
+            assert_eq!(
+                ended,
+                [(id(2), Outcome::Unknown), (id(3), Outcome::Unknown)],
+                "as in the copy itself"
+            );
+            for key in [None, Some(9)] {
+                assert_eq!(store.create(fresh(&host, key)).await, Err(StoreError::Fenced));
+            }
+            let known = store.create(fresh(&host, Some(1))).await;
+            assert!(matches!(known, Ok(Claim::Replay(brief)) if brief.id == id(1)));
+        }
+        // What the original wrote behind these places is another history for the import as well.
+        for (number, held) in [(2, 3), (3, 1)] {
+            assert_eq!(cursor(&store, number, held).await, Ok(true));
+            assert_eq!(cursor(&store, number, held + 1).await, Err(StoreError::Diverged));
+        }
+        store.close().await.unwrap();
+        if round == 0 {
+            assert!(unfence(&host.config()).unwrap().was_fenced);
+        }
+    }
+    // The lifted fence travels, too, and so does where the copies ended.
+    let (again, _, imported) = transferred(&host, None);
+    assert!(!imported.fenced);
+    let (store, _) = again.open(LIMITS);
+    assert!(!store.fenced());
+    assert_eq!(cursor(&store, 2, 4).await, Err(StoreError::Diverged));
+    assert_eq!(store.create(fresh(&again, Some(9))).await, Ok(Claim::New));
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn jb_12_what_may_lack_executions_is_imported_behind_a_fence() {
+    let host = Host::new();
+    let (store, _) = host.open(LIMITS);
+    for number in 1..=2 {
+        create(&store, host.now(), number).await.unwrap();
+        append(&store, host.now(), number, 2, vec![selected(), delta("a"), completed()]).await.unwrap();
+    }
+    store.close().await.unwrap();
+    let fenced = |(there, exported, imported): (Host, Exported, Imported)| {
+        assert_eq!(exported.partial, imported.fenced);
+        let (store, journal, _) = there.open_manual().unwrap();
+        assert_eq!(store.fenced(), imported.fenced);
+        journal.close().unwrap();
+        imported.fenced
+    };
+    assert!(!fenced(transferred(&host, None)), "all that a stopped journal held");
+    assert!(fenced(transferred(&host, Some(1))), "others have keys, too");
+    let writer = host.disk.lock().unwrap();
+    assert!(fenced(transferred(&host, None)), "the writer goes on");
+    drop(writer);
+    assert!(!fenced(transferred(&host, None)));
 }

@@ -5,10 +5,12 @@ use sealog_disk::sim::{Choice, SimDisk};
 use sealog_disk::{Folder, Name};
 use sealog_events::{AttemptEvidence, ErrorFact, EventBody, ExecutionId, PortableCode};
 use sealog_journal::{Journal, JournalError};
+use sealog_journal_format::EndRecord;
+use sealog_journal_format::journal_records::Restored;
 
 use super::setup::{Host, append, completed, create, delta, drive, id, selected};
 use crate::store::journal::JournalStore;
-use crate::store::journal::transfer::lines::{LINE_BYTES_MAX, Line, LineError, link};
+use crate::store::journal::transfer::lines::{Counts, LINE_BYTES_MAX, Line, LineError, link};
 use crate::store::journal::transfer::{Broken, Checked, Exported, check, export, import_manual};
 
 fn exported(host: &Host, only: Option<ExecutionId>) -> (Vec<u8>, Exported) {
@@ -221,6 +223,8 @@ fn the_order_of_an_export_is_checked() {
         | Line::Evidence { id: of, .. } => *of == id(number),
         Line::Header { .. }
         | Line::Forget { .. }
+        | Line::Restored { .. }
+        | Line::Unfenced { .. }
         | Line::Missing { .. }
         | Line::Gap { .. }
         | Line::End { .. } => false,
@@ -265,16 +269,16 @@ fn the_order_of_an_export_is_checked() {
 /// With a right end.
 fn sealed(header: &Line, lines: Vec<Line>) -> Vec<u8> {
     let (mut bytes, mut digest) = (Vec::new(), [0; 32]);
-    let (mut executions, mut events) = (0, 0);
+    let mut counts = Counts::default();
     for line in std::iter::once(header).chain(&lines) {
-        executions += u64::from(matches!(line, Line::Execution { .. }));
-        events += u64::from(matches!(line, Line::Event { .. }));
+        counts.executions += u64::from(matches!(line, Line::Execution { .. }));
+        counts.events += u64::from(matches!(line, Line::Event { .. }));
         let text = line.spell();
         digest = link(&digest, text.as_bytes());
         bytes.extend_from_slice(text.as_bytes());
         bytes.push(b'\n');
     }
-    bytes.extend_from_slice(Line::end(executions, events, 0, &digest).spell().as_bytes());
+    bytes.extend_from_slice(Line::end(counts, &digest).spell().as_bytes());
     bytes.push(b'\n');
     bytes
 }
@@ -303,11 +307,17 @@ fn a_damaged_journal_is_exported_as_far_as_it_reads() {
         let other = Host::new();
         let made = import_manual(&other.config(), &mut &bytes[..], &found).unwrap();
         assert_eq!(made.executions, found.whole, "offset {offset}");
+        assert_eq!(
+            (found.partial, made.fenced),
+            (true, true),
+            "the keys of what is lost are: offset {offset}"
+        );
         let (again, done) = exported(&other, None);
         assert!(done.audit.is_sound());
-        let kept: Vec<&str> =
-            middle(&whole).into_iter().filter(|line| middle(&again).contains(line)).collect();
-        assert_eq!(middle(&again), kept, "every line of a whole execution is as it was: offset {offset}");
+        let mut again = middle(&again);
+        assert!(again.pop().is_some_and(|fence| fence.contains("\"fenced\":true")), "offset {offset}");
+        let kept: Vec<&str> = middle(&whole).into_iter().filter(|line| again.contains(line)).collect();
+        assert_eq!(again, kept, "every line of a whole execution is as it was: offset {offset}");
     }
     assert!(holes > 20 && incomplete > 20, "{holes} {incomplete}");
 }
@@ -377,7 +387,12 @@ fn lines_have_the_members_of_the_schema() {
         Line::Forget { time_ms: 1, ids: vec![id(1)] },
         Line::Missing { id: id(1), first: 0, last: 3 },
         Line::Gap { segment: 1, offset: 2, first_sequence: 3, last_sequence: None },
-        Line::End { executions: 1, events: 2, forgotten: 3, digest },
+        Line::Restored {
+            time_ms: 1,
+            restored: Restored { from: EndRecord::NONE, restored_ms: 2, fenced: true },
+        },
+        Line::Unfenced { time_ms: 1 },
+        Line::End { counts: Counts { executions: 1, events: 2, forgotten: 3, partial: true }, digest },
     ];
     let text = String::from_utf8(bytes).unwrap();
     let mut kinds = std::collections::BTreeSet::new();

@@ -6,7 +6,7 @@ use std::io::{BufRead, Read};
 
 use sealog_events::{Event, ExecutionId, MaterializedResult, Materializer};
 
-use super::lines::{LINE_BYTES_MAX, Line, LineError, link};
+use super::lines::{Counts, LINE_BYTES_MAX, Line, LineError, link};
 
 /// Why an input is not an export, and where. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,8 @@ pub struct Checked {
     pub whole: u64,
     pub events: u64,
     pub gaps: u64,
+    /// The export says that it may lack executions.
+    pub partial: bool,
     /// Executions of which something is missing, or may be.
     pub incomplete: HashSet<ExecutionId>,
     pub digest: [u8; 32],
@@ -90,6 +92,7 @@ struct Checker {
     created: u64,
     events: u64,
     gaps: u64,
+    partial: bool,
     ended: Option<[u8; 32]>,
 }
 
@@ -185,13 +188,15 @@ impl Checker {
                 }
                 (execution.next, execution.whole, execution.fold) = (last + 1, false, None);
             }
+            // Where they stand says which executions were open in the copy.
+            Line::Restored { .. } | Line::Unfenced { .. } => {}
             Line::Gap { .. } => self.gaps += 1,
-            Line::End { executions, events, forgotten, digest: told } => {
-                let right = Line::end(self.created, self.events, forgotten, &digest);
-                if right != (Line::End { executions, events, forgotten, digest: told }) {
+            Line::End { counts, digest: told } => {
+                let right = Counts { executions: self.created, events: self.events, ..counts };
+                if Line::end(right, &digest) != (Line::End { counts, digest: told }) {
                     return Err("the counts or the digest are not those of the lines before");
                 }
-                self.ended = Some(told);
+                (self.ended, self.partial) = (Some(told), counts.partial);
             }
         }
         Ok(())
@@ -219,6 +224,7 @@ impl Checker {
             whole: whole.len() as u64,
             events: self.events,
             gaps,
+            partial: self.partial,
             incomplete: incomplete.into_iter().map(|(id, _)| id).collect(),
             digest,
         })

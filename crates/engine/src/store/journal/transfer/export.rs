@@ -7,9 +7,11 @@ use std::rc::Rc;
 
 use sealog_events::{Event, ExecutionId, RecordKind, Timestamp, body};
 use sealog_journal::{Audit, Config, FrameView, JournalError, Record, Sink, audit};
-use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX};
+use sealog_journal_format::journal_records::{
+    Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED, KIND_UNFENCED, Restored,
+};
 
-use super::lines::{Line, link};
+use super::lines::{Counts, Line, link};
 
 /// Why an export did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,8 @@ pub struct Exported {
     pub forgotten: u64,
     /// Runs of events that could not be read.
     pub missing: u64,
+    /// There may be executions that the lines do not tell of (JB-12): an import stands behind a fence.
+    pub partial: bool,
 }
 
 /// Writes all executions, or `only` one, in journal order.
@@ -70,14 +74,20 @@ pub fn export(
     }
     let forgotten = state.gone.len() as u64;
     let (executions, events) = (state.executions, state.events);
-    let end = Line::end(executions, events, forgotten, &state.digest);
+    // What a writer does meanwhile is not here, nor what did not read, nor what was not asked for.
+    let partial = only.is_some() || before.live || found.live || found.lost_anything();
+    let counts = Counts { executions, events, forgotten, partial };
+    let end = Line::end(counts, &state.digest);
     state.line(&end);
     if state.failed.is_none() {
         state.failed = state.output.flush().err();
     }
     match state.failed.take() {
         Some(error) => Err(ExportError::Output(error)),
-        None => Ok(Exported { audit: found, executions, events, forgotten, missing: state.missing }),
+        None => {
+            let missing = state.missing;
+            Ok(Exported { audit: found, executions, events, forgotten, missing, partial })
+        }
     }
 }
 
@@ -142,11 +152,8 @@ impl<'a> State<'a> {
     }
 
     fn record(&mut self, record: &Record) {
-        if record.kind == KIND_FORGET {
-            return self.forget(record);
-        }
         if record.kind <= KIND_JOURNAL_MAX {
-            return;
+            return self.own(record);
         }
         let Some(id) = record.stream.map(|stream| ExecutionId::from_bytes(stream.0)) else {
             return self.not_known(record);
@@ -156,6 +163,19 @@ impl<'a> State<'a> {
         }
         if self.write(id, record).is_none() {
             self.not_known(record);
+        }
+    }
+
+    /// A record of the journal's own.
+    fn own(&mut self, record: &Record) {
+        match record.kind {
+            KIND_FORGET => self.forget(record),
+            KIND_RESTORED => match Restored::decode(&record.body) {
+                Ok(restored) => self.line(&Line::Restored { time_ms: record.time_ms, restored }),
+                Err(_) => self.not_known(record),
+            },
+            KIND_UNFENCED => self.line(&Line::Unfenced { time_ms: record.time_ms }),
+            _later => self.not_known(record),
         }
     }
 

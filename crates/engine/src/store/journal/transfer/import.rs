@@ -7,8 +7,10 @@ use std::io::BufRead;
 use sealog_events::RecordKind;
 use sealog_events::{ExecutionId, Timestamp, body};
 use sealog_journal::{
-    Admission, Class, Config, Ignore, Journal, JournalError, NewRecord, Refusal, Ticket, Unit,
+    Admission, Class, Config, Fence, Ignore, Journal, JournalError, NewRecord, Refusal, Ticket, Unit,
 };
+use sealog_journal_format::EndRecord;
+use sealog_journal_format::journal_records::{KIND_RESTORED, KIND_UNFENCED, Restored, Unfenced};
 
 use super::super::records;
 use super::check::{Broken, Checked, Lines};
@@ -34,6 +36,8 @@ pub enum ImportError {
 pub struct Imported {
     pub executions: u64,
     pub events: u64,
+    /// The new journal is fenced: as the exported one was, or because work may be missing (JB-12).
+    pub fenced: bool,
 }
 
 /// Writes what `checked` found whole into the empty journal of `config`, and closes it: all of it is durable then.
@@ -42,7 +46,7 @@ pub struct Imported {
 /// [`ImportError`].
 pub fn import(config: &Config, input: &mut dyn BufRead, checked: &Checked) -> Result<Imported, ImportError> {
     let (journal, _) = Journal::open(config, &mut Ignore)?;
-    write_all(&journal, input, checked, &|_, ticket| ticket.wait())
+    write_all(&journal, input, checked, config.clock.wall_ms(), &|_, ticket| ticket.wait())
 }
 
 /// As [`import`] on a journal without threads.
@@ -56,7 +60,7 @@ pub fn import_manual(
     checked: &Checked,
 ) -> Result<Imported, ImportError> {
     let (journal, _) = Journal::open_manual(config, &mut Ignore)?;
-    write_all(&journal, input, checked, &|journal, mut ticket| loop {
+    write_all(&journal, input, checked, config.clock.wall_ms(), &|journal, mut ticket| loop {
         if let Some(result) = ticket.try_result() {
             return result;
         }
@@ -70,19 +74,25 @@ fn write_all(
     journal: &Journal,
     input: &mut dyn BufRead,
     checked: &Checked,
+    now_ms: u64,
     wait: Wait<'_>,
 ) -> Result<Imported, ImportError> {
-    let mut writer =
-        Writer { journal, wait, checked, tickets: VecDeque::new(), held: Vec::new(), done: ZERO };
+    let (tickets, held, fence) = (VecDeque::new(), Vec::new(), Fence::default());
+    let mut writer = Writer { journal, wait, checked, tickets, held, fence, done: ZERO };
     let mut lines = Lines::new(input);
     let mut ended = false;
     while let Some((line, digest)) = lines.next_line()? {
-        if let Line::End { executions, events, forgotten, digest: told } = line {
-            ended = told == checked.digest && line == Line::end(executions, events, forgotten, &digest);
+        if let Line::End { counts, digest: told } = line {
+            ended = told == checked.digest && line == Line::end(counts, &digest);
         }
         writer.take(line)?;
     }
     writer.flush()?;
+    // Behind all lines: whatever is open in them was open in a copy.
+    if checked.partial || checked.gaps > 0 || !checked.incomplete.is_empty() {
+        let restored = Restored { from: EndRecord::NONE, restored_ms: now_ms, fenced: true };
+        writer.own(KIND_RESTORED, now_ms, restored.encode().to_vec())?;
+    }
     while let Some(ticket) = writer.tickets.pop_front() {
         wait(journal, ticket)?;
     }
@@ -94,7 +104,7 @@ fn write_all(
     Ok(done)
 }
 
-const ZERO: Imported = Imported { executions: 0, events: 0 };
+const ZERO: Imported = Imported { executions: 0, events: 0, fenced: false };
 
 struct Writer<'a> {
     journal: &'a Journal,
@@ -103,6 +113,7 @@ struct Writer<'a> {
     tickets: VecDeque<Ticket>,
     /// A creation with its origin and labels, or a result: it is one unit with the event behind it.
     held: Vec<NewRecord>,
+    fence: Fence,
     done: Imported,
 }
 
@@ -159,6 +170,10 @@ impl Writer<'_> {
                     self.submit(Unit::one(record))?;
                 }
             }
+            Line::Restored { time_ms, restored } => {
+                self.own(KIND_RESTORED, time_ms, restored.encode().to_vec())?;
+            }
+            Line::Unfenced { time_ms } => self.own(KIND_UNFENCED, time_ms, Unfenced.encode().to_vec())?,
             Line::Execution { .. }
             | Line::Origin { .. }
             | Line::Labels { .. }
@@ -171,6 +186,22 @@ impl Writer<'_> {
             | Line::End { .. } => {}
         }
         Ok(())
+    }
+
+    /// Writes a record of the journal's own that tells of its fence.
+    fn own(&mut self, kind: u16, time_ms: u64, body: Vec<u8>) -> Result<(), ImportError> {
+        self.flush()?;
+        self.fence.take(kind, &body);
+        self.done.fenced = self.fence.is_up();
+        self.submit(Unit::one(NewRecord {
+            kind,
+            stream: None,
+            class: Class::NONE,
+            event_number: 0,
+            time_ms,
+            logical_size: 0,
+            body,
+        }))
     }
 
     fn wanted(&self, id: ExecutionId) -> bool {

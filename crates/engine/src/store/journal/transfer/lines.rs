@@ -9,7 +9,7 @@ use sealog_events::{
     AttemptEvidence, Created, Dialect, Event, ExecutionId, Identity, Labels, Mark, MaterializedResult,
     Origin, Timestamp, body, limits,
 };
-use sealog_journal_format::journal_records::Forget;
+use sealog_journal_format::journal_records::{Forget, Restored};
 use sealog_journal_format::limits::SEQUENCE_MAX;
 use sealog_seal::sha256;
 use serde::Deserialize;
@@ -79,6 +79,15 @@ pub enum Line {
         time_ms: u64,
         ids: Vec<ExecutionId>,
     },
+    /// The journal was restored from a copy here; from here on it may be fenced.
+    Restored {
+        time_ms: u64,
+        restored: Restored,
+    },
+    /// The fence is gone from here on.
+    Unfenced {
+        time_ms: u64,
+    },
     /// Events of an execution that could not be read; number 0 is its creation.
     Missing {
         id: ExecutionId,
@@ -93,19 +102,26 @@ pub enum Line {
         last_sequence: Option<u64>,
     },
     End {
-        executions: u64,
-        events: u64,
-        forgotten: u64,
+        counts: Counts,
         digest: [u8; 32],
     },
+}
+
+/// What the last line says of the lines before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub executions: u64,
+    pub events: u64,
+    pub forgotten: u64,
+    /// There may be executions that the lines do not tell of.
+    pub partial: bool,
 }
 
 impl Line {
     /// The last line, behind lines whose digest is `before`.
     #[must_use]
-    pub fn end(executions: u64, events: u64, forgotten: u64, before: &[u8; 32]) -> Line {
-        let digest = link(before, counts(executions, events, forgotten).as_bytes());
-        Line::End { executions, events, forgotten, digest }
+    pub fn end(counts: Counts, before: &[u8; 32]) -> Line {
+        Line::End { counts, digest: link(before, spell_counts(counts).as_bytes()) }
     }
 
     /// The line without its end.
@@ -166,6 +182,8 @@ impl Line {
                 let ids: Vec<String> = ids.iter().map(|id| format!("\"{id}\"")).collect();
                 format!("{{\"forget\":{{\"time_ms\":{time_ms},\"execution_ids\":[{}]}}}}", ids.join(","))
             }
+            Line::Restored { time_ms, restored } => spell_restored(*time_ms, restored),
+            Line::Unfenced { time_ms } => format!("{{\"unfenced\":{{\"time_ms\":{time_ms}}}}}"),
             Line::Missing { id, first, last } => format!(
                 "{{\"missing\":{{\"execution_id\":\"{id}\",\"first_event\":{first},\"last_event\":{last}}}}}"
             ),
@@ -176,8 +194,8 @@ impl Line {
                      \"first_sequence\":{first_sequence},\"last_sequence\":{last}}}}}"
                 )
             }
-            Line::End { executions, events, forgotten, digest } => {
-                format!("{},\"digest\":\"{}\"}}}}", counts(*executions, *events, *forgotten), hex(digest))
+            Line::End { counts, digest } => {
+                format!("{},\"digest\":\"{}\"}}}}", spell_counts(*counts), hex(digest))
             }
         }
     }
@@ -217,6 +235,16 @@ fn spell_evidence(id: ExecutionId, time_ms: u64, evidence: &AttemptEvidence) -> 
     )
 }
 
+fn spell_restored(time_ms: u64, restored: &Restored) -> String {
+    format!(
+        "{{\"restored\":{{\"time_ms\":{time_ms},\"last_sequence\":{},\"restored_ms\":{},\"fenced\":{},\"body\":\"{}\"}}}}",
+        restored.from.last_sequence,
+        restored.restored_ms,
+        restored.fenced,
+        hex(&restored.encode())
+    )
+}
+
 /// The digest over lines: each link is over the one before and the next line.
 #[must_use]
 pub fn link(before: &[u8; 32], line: &[u8]) -> [u8; 32] {
@@ -224,8 +252,10 @@ pub fn link(before: &[u8; 32], line: &[u8]) -> [u8; 32] {
 }
 
 /// The last line up to its digest.
-fn counts(executions: u64, events: u64, forgotten: u64) -> String {
-    format!("{{\"end\":{{\"executions\":{executions},\"events\":{events},\"forgotten\":{forgotten}")
+fn spell_counts(Counts { executions, events, forgotten, partial }: Counts) -> String {
+    format!(
+        "{{\"end\":{{\"executions\":{executions},\"events\":{events},\"forgotten\":{forgotten},\"partial\":{partial}"
+    )
 }
 
 type Text<'a> = Cow<'a, str>;
@@ -249,6 +279,9 @@ enum Wire<'a> {
     Evidence(EvidenceWire<'a>),
     #[serde(borrow)]
     Forget(ForgetWire<'a>),
+    #[serde(borrow)]
+    Restored(RestoredWire<'a>),
+    Unfenced(UnfencedWire),
     #[serde(borrow)]
     Missing(MissingWire<'a>),
     #[serde(borrow)]
@@ -361,6 +394,26 @@ struct ForgetWire<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RestoredWire<'a> {
+    time_ms: u64,
+    #[serde(rename = "last_sequence")]
+    _last_sequence: u64,
+    #[serde(rename = "restored_ms")]
+    _restored_ms: u64,
+    #[serde(rename = "fenced")]
+    _fenced: bool,
+    #[serde(borrow)]
+    body: Text<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnfencedWire {
+    time_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct MissingWire<'a> {
     #[serde(borrow)]
     execution_id: Text<'a>,
@@ -385,8 +438,24 @@ struct EndWire<'a> {
     executions: u64,
     events: u64,
     forgotten: u64,
+    partial: bool,
     #[serde(borrow)]
     digest: Text<'a>,
+}
+
+impl HeaderWire<'_> {
+    fn value(self) -> Result<Line, LineError> {
+        let HeaderWire { format, version, store_id, created_ms, last_sequence, .. } = self;
+        if format != FORMAT {
+            return Err(LineError::Malformed);
+        }
+        match version {
+            VERSION => {}
+            0 => return Err(LineError::Malformed),
+            _ => return Err(LineError::Newer),
+        }
+        Ok(Line::Header { store_id: fixed(&store_id)?, created_ms: time(created_ms)?, last_sequence })
+    }
 }
 
 impl LabelsWire<'_> {
@@ -402,17 +471,7 @@ impl LabelsWire<'_> {
 impl Wire<'_> {
     fn value(self) -> Result<Line, LineError> {
         Ok(match self {
-            Wire::Header(HeaderWire { format, version, store_id, created_ms, last_sequence, .. }) => {
-                if format != FORMAT {
-                    return Err(LineError::Malformed);
-                }
-                match version {
-                    VERSION => {}
-                    0 => return Err(LineError::Malformed),
-                    _ => return Err(LineError::Newer),
-                }
-                Line::Header { store_id: fixed(&store_id)?, created_ms: time(created_ms)?, last_sequence }
-            }
+            Wire::Header(header) => header.value()?,
             Wire::Execution(ExecutionWire { execution_id, created_ms, identity, .. }) => {
                 let identity = identity.map(|identity| {
                     let key_hash = fixed(&identity.key_sha256)?;
@@ -454,6 +513,11 @@ impl Wire<'_> {
                 let ids = execution_ids.iter().map(|text| id(text)).collect::<Result<_, _>>()?;
                 Line::Forget { time_ms: time(time_ms)?, ids }
             }
+            Wire::Restored(RestoredWire { time_ms, body, .. }) => {
+                let restored = Restored::decode(&bytes(&body)?).map_err(|_| LineError::Body)?;
+                Line::Restored { time_ms: time(time_ms)?, restored }
+            }
+            Wire::Unfenced(UnfencedWire { time_ms }) => Line::Unfenced { time_ms: time(time_ms)? },
             Wire::Missing(MissingWire { execution_id, first_event: first, last_event: last }) => {
                 if last < first || last > SEQUENCE_MAX {
                     return Err(LineError::Malformed);
@@ -463,8 +527,9 @@ impl Wire<'_> {
             Wire::Gap(GapWire { segment, offset, first_sequence, last_sequence, .. }) => {
                 Line::Gap { segment, offset, first_sequence, last_sequence }
             }
-            Wire::End(EndWire { executions, events, forgotten, digest }) => {
-                Line::End { executions, events, forgotten, digest: fixed(&digest)? }
+            Wire::End(EndWire { executions, events, forgotten, partial, digest }) => {
+                let counts = Counts { executions, events, forgotten, partial };
+                Line::End { counts, digest: fixed(&digest)? }
             }
         })
     }
