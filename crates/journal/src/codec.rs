@@ -24,6 +24,12 @@ pub trait Codec: Send + Sync + fmt::Debug {
     /// [`DIGEST_BYTES_MAX`]; `None`: of this segment no summary is made.
     fn digest(&self, earlier: &[u8], record: &Record, newest_ms: u64) -> Option<Vec<u8>>;
 
+    /// Whether a record without an event number is a unit of its own, by its kind; else it is one with the event behind
+    /// it, and says nothing without that.
+    fn stands_alone(&self, _kind: u16) -> bool {
+        false
+    }
+
     /// Changes with what [`Codec::digest`] makes: digests of another version are not handed back.
     fn digest_version(&self) -> u32 {
         0

@@ -13,7 +13,7 @@ use sealog_disk::Disk;
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::journal_records::{KIND_RESTORED, Restored};
 
-use crate::audit::{self, Audit};
+use crate::audit;
 use crate::backup::{Ends, begin, finish, write_one};
 use crate::config::Config;
 use crate::error::{JournalError, Result};
@@ -64,9 +64,9 @@ pub fn repair(source: &Config, target: &Arc<dyn Disk>) -> Result<Repaired> {
     let config = Config { disk: Arc::clone(target), ..source.clone() };
     let (journal, _) = Journal::open_manual(&config, &mut Ignore)?;
     // One pass: a second sink would write everything a second time.
-    let (audit, salvage) = audit::once(source, Salvage::into(journal.clone()))?;
+    let (audit, salvage) = audit::once(source, Salvage::into(journal.clone(), Arc::clone(&source.codec)))?;
     let salvaged = salvage.finish()?;
-    let fenced = lost_anything(&audit) || !salvaged.losses.is_empty();
+    let fenced = audit.lost_anything() || !salvaged.losses.is_empty();
     let records = journal.durable_sequence();
     let body = Restored { from, restored_ms: config.clock.wall_ms(), fenced }.encode().to_vec();
     write_one(&config, &journal, KIND_RESTORED, body)?;
@@ -84,10 +84,4 @@ pub fn repair(source: &Config, target: &Arc<dyn Disk>) -> Result<Repaired> {
         fenced,
         last_sequence: journal.durable_sequence(),
     })
-}
-
-/// A header copy that its twin replaces is the only damage that costs nothing for certain.
-fn lost_anything(audit: &Audit) -> bool {
-    const HEADER_COPY: u8 = 1;
-    !audit.gaps.is_empty() || audit.problems.iter().any(|problem| problem.row != HEADER_COPY)
 }

@@ -2,9 +2,11 @@
 //! written as they come; only positions are kept.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX};
 
+use crate::codec::Codec;
 use crate::completion::Ticket;
 use crate::error::{JournalError, Result};
 use crate::journal::{Journal, Refusal};
@@ -40,6 +42,7 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Salvage {
     journal: Journal,
+    codec: Arc<dyn Codec>,
     places: HashMap<StreamId, Place>,
     /// Streams without a creation.
     orphans: HashMap<StreamId, u64>,
@@ -53,9 +56,9 @@ pub(super) struct Salvaged {
 }
 
 impl Salvage {
-    pub fn into(journal: Journal) -> Salvage {
+    pub fn into(journal: Journal, codec: Arc<dyn Codec>) -> Salvage {
         let (places, orphans) = (HashMap::new(), HashMap::new());
-        Salvage { journal, places, orphans, submitted: Vec::new(), failed: None }
+        Salvage { journal, codec, places, orphans, submitted: Vec::new(), failed: None }
     }
 
     /// Writes what is left; what came of every stream.
@@ -98,6 +101,10 @@ impl Salvage {
         if let Some((last_event, readable)) = &mut place.hole {
             *last_event = record.event_number.max(*last_event);
             *readable += u64::from(record.event_number > 0);
+        } else if record.event_number == 0 && self.codec.stands_alone(record.kind) {
+            if !place.closed {
+                self.write(vec![again(record)]);
+            }
         } else if record.event_number == 0 {
             place.waiting.push(again(record));
         } else if record.event_number == place.next && !place.closed {

@@ -1,7 +1,7 @@
 //! What the journal asks about the bodies of executions' records, answered by the pure functions of `sealog-events`.
 
-use sealog_events::ExecutionId;
 use sealog_events::folded::{self, Row};
+use sealog_events::{ExecutionId, RecordKind};
 use sealog_journal::{Class, Codec, NotFolded, Record, StreamId};
 
 use super::digest::{self, Digest};
@@ -26,6 +26,14 @@ impl Codec for EngineCodec {
         let mut digest = if first { Digest::default() } else { Digest::decode(earlier)? };
         digest.add(record, newest_ms, first)?;
         Some(digest.encode())
+    }
+
+    fn stands_alone(&self, kind: u16) -> bool {
+        match RecordKind::from_number(kind) {
+            Some(RecordKind::AttemptEvidence) => true,
+            // Beside the creation, before the terminal event, or an event itself.
+            Some(_) | None => false,
+        }
     }
 
     fn digest_version(&self) -> u32 {

@@ -1,10 +1,13 @@
 //! Evidence of attempts in the journal: not waited for, not shown before it is durable, and kept by all that rewrites a
 //! journal.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use sealog_disk::Disk;
+use sealog_disk::sim::SimDisk;
 use sealog_events::{Attempt, AttemptEvidence, Mark, Outcome, Reached, RequestId, json};
-use sealog_journal::Turn;
+use sealog_journal::{FrameView, Record, Sink, StreamId, Turn, audit, repair};
 
 use super::setup::*;
 use crate::store::journal::JournalStore;
@@ -168,4 +171,46 @@ fn evidence_travels_with_an_export() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+#[derive(Default)]
+struct Told(Vec<(u16, Option<StreamId>, u64, Vec<u8>)>);
+
+impl Sink for Told {
+    fn record(&mut self, _frame: &FrameView, record: &Record) {
+        self.0.push((record.kind, record.stream, record.event_number, record.body.clone()));
+    }
+}
+
+/// JB-11: in their order, also what belongs to no event; and what stands last of an execution that goes on.
+#[test]
+fn a_repair_keeps_evidence_at_its_place() {
+    let host = Host::new();
+    let (store, journal, _) = host.open_manual().unwrap();
+    for number in 1..=3 {
+        drive(&journal, create(&store, host.now(), number)).unwrap();
+        drive(&journal, append(&store, host.now(), number, 2, vec![selected()])).unwrap();
+    }
+    for mark in [Mark::RequestSent, answered()] {
+        for number in 1..=3 {
+            note(&store, number, mark.clone());
+        }
+        drive(&journal, append(&store, host.now(), 3, 3 + u64::from(mark == answered()), vec![delta("x")]))
+            .unwrap();
+    }
+    drive(&journal, append(&store, host.now(), 1, 3, vec![completed()])).unwrap();
+    journal.close().unwrap();
+    let elsewhere = SimDisk::new();
+    let target: Arc<dyn Disk> = Arc::new(elsewhere.clone());
+    let done = repair(&host.config(), &target).unwrap();
+    assert!(!done.fenced && done.losses.is_empty(), "{done:?}");
+    let there = host.after_crash(elsewhere);
+    let before = audit(&host.config(), &mut Told::default).unwrap().1.0;
+    let mut after = audit(&there.config(), &mut Told::default).unwrap().1.0;
+    after.pop();
+    assert_eq!(after, before);
+    let (store, journal, opened) = there.open_manual().unwrap();
+    let reached: Vec<_> = opened.interrupted.iter().map(|one| (one.id, one.reached)).collect();
+    assert!(reached.contains(&(id(2), Some(Reached::ResponseHeaders))), "{reached:?}");
+    assert_eq!(drive(&journal, attempts(&store, 1))[0].reached, Reached::ResponseHeaders);
 }
