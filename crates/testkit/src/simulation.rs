@@ -11,6 +11,7 @@ mod host;
 mod log;
 mod node;
 mod offline;
+mod pages;
 mod plan;
 mod random;
 mod run;

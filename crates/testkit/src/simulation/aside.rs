@@ -14,9 +14,8 @@ use sealog_engine::store::StoreLimits;
 use sealog_engine::store::journal::JournalStore;
 use sealog_engine::store::journal::transfer::{check, export, import_manual};
 use sealog_engine::{Engine, EngineOptions, EventStore};
-use sealog_events::ExecutionId;
 use sealog_events::json::snapshot_json;
-use sealog_execution::Registry;
+use sealog_events::{ExecutionId, RecordKind};
 use sealog_http::{ServerOptions, router};
 use sealog_journal::{
     Config, Contents, Create, Fence, Record, Repaired, StreamId, audit, look, repair, salvage_view,
@@ -28,7 +27,7 @@ use super::client::{Ask, text};
 use super::host::{Host, KEY, Records};
 use super::offline::Cut;
 use super::random::Random;
-use super::script::{ScriptedProvider, request_body};
+use super::script::{providers, request_body};
 use super::world::World;
 
 /// Executions that a reading node is asked for.
@@ -244,10 +243,12 @@ fn judge_repaired(
     if silent && missing && !residue {
         return Err("LOST by a repair that names nothing".to_owned());
     }
-    for (stream, count) in &is {
-        let beginning = all.iter().filter(|record| record.stream == Some(*stream)).take(*count);
-        let there = kept.iter().filter(|record| record.stream == Some(*stream));
-        if !there.map(told_of).eq(beginning.map(told_of)) {
+    // Evidence has no number: where it does not read, nothing of its stream tells of a hole, but a gap is named.
+    let counts = |record: &&Record| silent || record.kind != RecordKind::AttemptEvidence.number();
+    for stream in is.keys() {
+        let was = all.iter().filter(|record| record.stream == Some(*stream)).filter(counts);
+        let there = kept.iter().filter(|record| record.stream == Some(*stream)).filter(counts);
+        if !was.map(told_of).zip(there.clone().map(told_of)).all(|(was, there)| was == there) {
             return Err(format!("a repair kept of {stream:?} what is no beginning"));
         }
     }
@@ -293,9 +294,7 @@ async fn read(host: &Host, world: &Rc<RefCell<World>>, looks: u64) -> Result<(),
     if !listed.iter().eq(kept.keys()) {
         return Err(format!("{} executions are shown for reading, not all that are kept", listed.len()));
     }
-    let mut registry = Registry::new();
-    // The first of its name.
-    let _ = registry.register(Arc::new(ScriptedProvider { seed, large: false, calls: Arc::default() }));
+    let registry = providers(seed, false, &Arc::default());
     let (clock, events) = (Arc::new(host.clock.clone()), Arc::new(store) as Arc<dyn EventStore>);
     let engine = Engine::start(EngineOptions::default(), registry, events, clock, host.entropy(3));
     let ask = Ask { world: Rc::clone(world), router: router(engine, Arc::new(ServerOptions::default())) };

@@ -1,6 +1,7 @@
 //! Clients of the HTTP projection: in process, through the router, polled by the scheduler one after the other.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -13,11 +14,13 @@ use axum::Router;
 use axum::body::Body;
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use sealog_events::ExecutionId;
+use sealog_events::{ExecutionId, Status};
 use sealog_http::SSE_HEARTBEAT;
 use serde_json::Value;
 use tower::ServiceExt;
 
+use super::class::Class;
+use super::pages::{self, Wrong};
 use super::plan::Manner;
 use super::script::request_body;
 use super::world::{World, key_text};
@@ -137,7 +140,7 @@ pub(super) async fn text(response: Response<Body>) -> String {
     }
 }
 
-fn error_code(body: &str) -> String {
+pub(super) fn error_code(body: &str) -> String {
     let value: Value = serde_json::from_str(body).unwrap_or_default();
     value["error"]["code"].as_str().unwrap_or_default().to_owned()
 }
@@ -257,7 +260,7 @@ impl Asking {
             world.note(format!("  client {} event {next} {}", self.number, frame.len()));
             match id {
                 Some(id) if frame.starts_with(&format!("id: {next}\n")) && named == Some(id) => {
-                    world.delivered(id, next, frame);
+                    world.delivered(id, next, frame, terminal);
                 }
                 _other => world.violated(format!("a frame is not event {next} of its execution")),
             }
@@ -300,6 +303,34 @@ impl Asking {
         }
         if let Some(sequence) = value["last_sequence"].as_u64() {
             world.reached(id, sequence);
+        }
+    }
+
+    pub(super) async fn list(self, limit: u8, status: Option<Status>) {
+        let (sure, began) = self.ask.world.borrow().sure_to_be_listed(status);
+        let listed = match pages::all(&self.ask, limit, status).await {
+            Ok(listed) => listed,
+            Err(Wrong::Answer { status, code }) => {
+                self.note(&format!("list {status} {code}"));
+                let mut world = self.ask.world.borrow_mut();
+                if status < 500 || !(world.in_trouble || world.stopping) {
+                    world.violated(format!("a list was answered with {status} {code}"));
+                }
+                return;
+            }
+            Err(wrong) => return self.ask.world.borrow_mut().violated(format!("a list: {wrong}")),
+        };
+        self.note(&format!("list {}", listed.len()));
+        let mut world = self.ask.world.borrow_mut();
+        if listed.len() > usize::from(limit) {
+            world.met(Class::ListPages);
+        }
+        let ids: BTreeSet<ExecutionId> = listed.iter().map(|entry| entry.id).collect();
+        for entry in listed {
+            world.listed(&entry, began);
+        }
+        for id in sure.difference(&ids) {
+            world.absent(*id);
         }
     }
 

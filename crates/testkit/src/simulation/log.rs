@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sealog_events::body;
-use sealog_events::json::event_json;
+use sealog_events::json::{event_json, snapshot_json};
 use sealog_events::{
     AttemptEvidence, Event, EventBody, ExecutionId, Identity, MaterializedResult, Materializer, RecordKind,
-    Snapshot, Timestamp,
+    Snapshot, Target, Timestamp,
 };
 use sealog_http::sse_frame;
 use sealog_journal::Record;
@@ -15,7 +15,7 @@ use sealog_journal_format::journal_records::{
     Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED, KIND_UNFENCED,
 };
 
-use super::script::Call;
+use super::script::{ABILITY, Call, Made, PROVIDERS, TRANSIENT, attempts_allowed};
 
 /// One execution as its durable records tell it.
 #[derive(Clone, Debug)]
@@ -25,15 +25,23 @@ pub(super) struct Execution {
     pub(super) events: Vec<Event>,
     pub(super) evidence: Vec<AttemptEvidence>,
     pub(super) frames: Vec<String>,
-    /// Sequence of `route.selected`.
-    pub(super) routed: Option<u64>,
+    /// Each attempt's provider and the sequence of its `route.selected`.
+    pub(super) routed: Vec<(usize, u64)>,
+    /// The newest attempt goes on.
+    attempting: bool,
+    /// An attempt showed output.
+    exposed: bool,
     pub(super) ended: Option<Timestamp>,
+    /// The time when its end was seen to be durable: a store that goes on counts from a time up to here.
+    settled: Timestamp,
     /// It was open in a copy that the journal was restored from, which held so many of its events.
     pub(super) copied: Option<u64>,
     /// The result record that stands before the terminal event.
     result: Option<MaterializedResult>,
-    /// Events of the provider's so far.
+    /// Events of the attempt's provider so far.
     reported: usize,
+    /// Marks of the attempt so far.
+    marked: usize,
 }
 
 impl Execution {
@@ -44,8 +52,120 @@ impl Execution {
         fold.into_snapshot()
     }
 
+    /// What a list says of it.
+    pub(super) fn entry(&self, id: ExecutionId) -> String {
+        let mut snapshot = self.snapshot(id);
+        (snapshot.result, snapshot.artifacts) = (None, None);
+        let mut entry = snapshot_json(&snapshot);
+        entry.truncate(entry.len() - 1);
+        entry + &format!(",\"ability\":\"{ABILITY}\"}}")
+    }
+
     pub(super) fn last_sequence(&self) -> u64 {
         self.events.len() as u64
+    }
+
+    /// What the newest attempt asked of its provider.
+    fn call<'a>(&self, id: ExecutionId, calls: &'a Made) -> Option<&'a Call> {
+        calls.get(&(id, self.routed.last()?.0))
+    }
+
+    /// The attempt that an event names is the newest one.
+    fn is_newest(&self, target: &Target, attempt: u32) -> bool {
+        let newest = self.routed.last().map(|(provider, _)| PROVIDERS[*provider]);
+        self.attempting && newest == Some(target.provider.as_str()) && self.routed.len() == attempt as usize
+    }
+}
+
+impl Execution {
+    /// Whether this may be the next event. Answers whether it announces that another provider is asked.
+    fn judge(
+        &mut self,
+        id: ExecutionId,
+        event: &Event,
+        sequence: u64,
+        context: &Context<'_>,
+    ) -> Result<bool, String> {
+        let call = self.call(id, context.calls);
+        match &event.body {
+            EventBody::Accepted if event.sequence == 1 => {}
+            EventBody::Accepted => return Err(format!("{id} was accepted twice")),
+            EventBody::RouteSelected { target, attempt } => {
+                let provider = PROVIDERS.iter().position(|name| *name == target.provider);
+                let provider = provider.ok_or(format!("{id} was routed to nobody"))?;
+                let again = self.routed.iter().any(|(asked, _)| *asked == provider);
+                if self.attempting || again || self.routed.len() + 1 != *attempt as usize {
+                    return Err(format!("{id} was routed to {} out of turn", target.provider));
+                }
+                self.routed.push((provider, sequence));
+                (self.attempting, self.reported, self.marked) = (true, 0, 0);
+            }
+            EventBody::RouteAttemptFailed { target, attempt, error } => {
+                // Without a call its provider had no place for it.
+                let allowed = call.map(|call| attempts_allowed(context.seed, call.request).0);
+                let asked_in_vain = call.is_none_or(|call| call.transient);
+                let last = allowed.is_some_and(|most| *attempt >= most);
+                if !self.is_newest(target, *attempt)
+                    || !error.retryable
+                    || self.exposed
+                    || !asked_in_vain
+                    || last
+                {
+                    return Err(format!("{id} gave attempt {attempt} up and had no right to"));
+                }
+                self.attempting = false;
+                return Ok(true);
+            }
+            EventBody::OutputDelta { .. }
+            | EventBody::ToolCallStarted { .. }
+            | EventBody::ToolCallArgumentsDelta { .. }
+            | EventBody::Progress { .. }
+            | EventBody::OutputResult { .. }
+            | EventBody::UsageReported { .. } => {
+                let sent = call.and_then(|call| call.sent.get(self.reported));
+                if !self.attempting || sent != Some(&event.body) {
+                    return Err(format!("{id} has event {} that no provider sent", event.sequence));
+                }
+                self.reported += 1;
+                self.exposed |=
+                    !matches!(event.body, EventBody::Progress { .. } | EventBody::UsageReported { .. });
+            }
+            EventBody::Completed { target } => {
+                let attempt = self.routed.len() as u32;
+                if !self.is_newest(target, attempt) || call.is_none_or(|call| !call.completed) {
+                    return Err(format!("{id} completed and its provider did not"));
+                }
+            }
+            EventBody::Failed { error, cancelled } => {
+                // The provider's own failure, and another one was to be asked.
+                let (most, hurried) =
+                    call.map_or((0, true), |call| attempts_allowed(context.seed, call.request));
+                let own = !cancelled && error.retryable && error.message == TRANSIENT;
+                if own && !self.exposed && !hurried && self.routed.len() < most as usize {
+                    return Err(format!("{id} failed and another provider was not asked"));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Evidence is of the attempt that goes on, each step in order, and nothing that its provider did not say.
+    fn evidence(
+        &mut self,
+        id: ExecutionId,
+        evidence: AttemptEvidence,
+        context: &Context<'_>,
+    ) -> Result<(), String> {
+        let said = self.call(id, context.calls).map_or(&[][..], |call| &call.marks);
+        let place = said.iter().skip(self.marked).position(|mark| *mark == evidence.mark);
+        let now = self.attempting && self.routed.len() == evidence.attempt as usize;
+        match place.filter(|_| now) {
+            // One that the store did not take is not there.
+            Some(at) => self.marked += at + 1,
+            None => return Err(format!("{id} has evidence of what its provider did not say")),
+        }
+        self.evidence.push(evidence);
+        Ok(())
     }
 }
 
@@ -65,6 +185,8 @@ pub(super) struct Log {
     /// Dense up to here.
     pub(super) through: u64,
     pub(super) newest: Timestamp,
+    /// Attempts that another one followed.
+    pub(super) fallbacks: u64,
     /// Restored from a copy and not unfenced.
     pub(super) fenced: bool,
     /// A creation whose first event must come next.
@@ -75,7 +197,8 @@ pub(super) struct Log {
 
 /// What a record is judged with.
 pub(super) struct Context<'a> {
-    pub(super) calls: &'a BTreeMap<ExecutionId, Call>,
+    pub(super) seed: u64,
+    pub(super) calls: &'a Made,
     pub(super) retention_ms: u64,
     /// The latest time that the store has seen.
     pub(super) latest: Timestamp,
@@ -205,8 +328,7 @@ impl Log {
             }
             RecordKind::AttemptEvidence => {
                 let evidence = body::decode_evidence(&record.body).map_err(|e| e.to_string())?;
-                self.open(id)?.evidence.push(evidence);
-                Ok(())
+                self.open(id)?.evidence(id, evidence, context)
             }
             RecordKind::Labels => {
                 body::decode_labels(&record.body).map_err(|e| e.to_string())?;
@@ -257,11 +379,15 @@ impl Log {
             events: Vec::new(),
             evidence: Vec::new(),
             frames: Vec::new(),
-            routed: None,
+            routed: Vec::new(),
+            attempting: false,
+            exposed: false,
             ended: None,
+            settled: Timestamp(0),
             copied: None,
             result: None,
             reported: 0,
+            marked: 0,
         };
         self.executions.insert(id, execution);
         self.ids.push(id);
@@ -272,38 +398,17 @@ impl Log {
     fn event(&mut self, id: ExecutionId, record: &Record, context: &Context<'_>) -> Result<(), String> {
         let decoded = body::decode(record.kind, &record.body).map_err(|e| e.to_string())?;
         let event = Event { sequence: record.event_number, time: Timestamp(record.time_ms), body: decoded };
-        let call = context.calls.get(&id);
         let newest = self.newest;
         let sequence = record.sequence;
-        let execution = self.open(id)?;
+        let execution =
+            self.executions.get_mut(&id).ok_or(format!("a record of {id}, which is not there"))?;
+        if execution.ended.is_some() {
+            return Err(format!("{id} goes on behind its terminal event"));
+        }
         if event.sequence != execution.last_sequence() + 1 {
             return Err(format!("{id} has event {} behind {}", event.sequence, execution.last_sequence()));
         }
-        match &event.body {
-            EventBody::Accepted if event.sequence == 1 => {}
-            EventBody::Accepted => return Err(format!("{id} was accepted twice")),
-            EventBody::RouteSelected { .. } if execution.routed.is_none() => {
-                execution.routed = Some(sequence)
-            }
-            EventBody::RouteSelected { .. } | EventBody::RouteAttemptFailed { .. } => {
-                return Err(format!("{id} was routed twice"));
-            }
-            EventBody::OutputDelta { .. }
-            | EventBody::ToolCallStarted { .. }
-            | EventBody::ToolCallArgumentsDelta { .. }
-            | EventBody::Progress { .. }
-            | EventBody::OutputResult { .. }
-            | EventBody::UsageReported { .. } => {
-                if call.and_then(|call| call.sent.get(execution.reported)) != Some(&event.body) {
-                    return Err(format!("{id} has event {} that no provider sent", event.sequence));
-                }
-                execution.reported += 1;
-            }
-            EventBody::Completed { .. } if call.is_none_or(|call| !call.completed) => {
-                return Err(format!("{id} completed and its provider did not"));
-            }
-            EventBody::Completed { .. } | EventBody::Failed { .. } => {}
-        }
+        self.fallbacks += u64::from(execution.judge(id, &event, sequence, context)?);
         let data = event_json(id, &event);
         execution.frames.push(sse_frame(event.sequence, event.body.type_name(), &data));
         let terminal = event.body.is_terminal();
@@ -311,6 +416,7 @@ impl Log {
         if terminal {
             // Retention counts by the store's clock, which never goes back behind a record.
             execution.ended = Some(newest);
+            execution.settled = newest.max(context.latest);
             let result = execution.result.clone().ok_or(format!("{id} ended without its result"))?;
             let snapshot = execution.snapshot(id);
             let expected = [256 << 10, 0].map(|bytes| MaterializedResult::of(&snapshot, bytes));
@@ -347,6 +453,13 @@ impl Log {
             Some(last) if !self.dropped.is_empty() => Some(ended.min(last.time)),
             Some(_) | None => Some(ended),
         }
+    }
+
+    /// Whether an execution was over at a time, for certain.
+    pub(super) fn is_over(&self, id: ExecutionId, now: Timestamp, retention_ms: u64) -> bool {
+        let ended = self.executions.get(&id).filter(|execution| execution.ended.is_some());
+        let is_over = |ended: &Execution| now.0 >= ended.settled.0.saturating_add(retention_ms);
+        self.dropped.is_empty() && ended.is_some_and(is_over)
     }
 
     /// Whether a list is what a store must show at this time; without the times that compaction has dropped, only the
@@ -400,11 +513,15 @@ mod tests {
             identity: None,
             events: vec![last],
             frames: Vec::new(),
-            routed: None,
+            routed: Vec::new(),
+            attempting: false,
+            exposed: false,
             ended: Some(Timestamp(62_000)),
+            settled: Timestamp(62_000),
             copied: None,
             result: None,
             reported: 0,
+            marked: 0,
             evidence: Vec::new(),
         };
         let mut log = Log::default();

@@ -11,7 +11,6 @@ use std::time::Duration;
 use sealog_engine::store::journal::{JournalStore, OpenError, Opened};
 use sealog_engine::{Engine, EngineOptions, EventStore};
 use sealog_events::ExecutionId;
-use sealog_execution::Registry;
 use sealog_http::{ServerOptions, router};
 use sealog_journal::{Journal, Turn};
 
@@ -19,7 +18,7 @@ use super::class::Class;
 use super::client::{Ask, Asking, Client};
 use super::host::Host;
 use super::plan::Pump;
-use super::script::{ScriptedProvider, lock};
+use super::script::{lock, providers};
 use super::world::World;
 
 pub(super) struct Node {
@@ -53,9 +52,7 @@ impl Node {
         };
         let (store, journal, opened) = JournalStore::open_turned(&host.config(&host.disk), limits)?;
         lock(&calls).journal = Some(journal.clone());
-        let mut registry = Registry::new();
-        // The first of its name.
-        let _ = registry.register(Arc::new(ScriptedProvider { seed, large: setup.large, calls }));
+        let registry = providers(seed, setup.large, &calls);
         let shared: Arc<dyn EventStore> = Arc::new(store.clone());
         let clock = Arc::new(host.clock.clone());
         let engine = Engine::start(setup.options, registry, shared, clock, host.entropy(2));

@@ -199,9 +199,7 @@ pub(super) fn work(
         Offline::Read { looks } => aside::reading(host, world, looks).map(|()| Done::Well),
         Offline::Transfer { replace, cut } => {
             let (target, records) = aside::transfer(host, cut)?;
-            // What stands behind a fence may have gone on elsewhere, which lines do not say; and what has a limit may have
-            // no room for it.
-            if !replace || host.is_bounded() || world.borrow().log.fenced {
+            if !replace {
                 return Ok(Done::Well);
             }
             host.replace_disk(target);

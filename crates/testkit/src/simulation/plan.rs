@@ -5,6 +5,7 @@ use sealog_disk::Operation;
 use sealog_disk::sim::{Choice, Fault, FaultKind};
 use sealog_engine::EngineOptions;
 use sealog_engine::store::StoreLimits;
+use sealog_events::Status;
 
 use super::class::Class;
 use super::offline::{Change, Cut, Offline};
@@ -65,7 +66,11 @@ pub enum Action {
         pick: u64,
         result: bool,
     },
-    List,
+    /// All pages of a list, or of those that have this status.
+    List {
+        limit: u8,
+        status: Option<Status>,
+    },
     Wait {
         ms: u64,
     },
@@ -334,6 +339,12 @@ impl Drawn<'_> {
         }
     }
 
+    fn list(&mut self) -> Action {
+        let limit = self.random.pick(&[1, 2, 5, 100]);
+        let ends = [Status::Succeeded, Status::Failed, Status::Cancelled].map(Some);
+        Action::List { limit, status: self.random.pick(&[None, None, None, ends[0], ends[1], ends[2]]) }
+    }
+
     /// What is done to the machine.
     fn harm(&mut self, class: Class) -> Action {
         match class {
@@ -391,7 +402,7 @@ impl Drawn<'_> {
                 self.watch(Manner::Leaves(frames))
             }
             Class::Read => Action::Read { pick: self.random.next(), result: self.random.percent(50) },
-            Class::List => Action::List,
+            Class::List => self.list(),
             Class::Time => Action::Wait { ms: self.random.pick(&[1, 10, 100, 300, 1_000, 6_000]) },
             Class::ClockForward => {
                 Action::Jump { ms: self.random.pick(&[500, 61_000, 3_600_000, 90_000_000]) }
@@ -449,7 +460,7 @@ impl Action {
             Action::Watch { manner: Manner::Stalls(_), .. } => Class::SlowReader,
             Action::Watch { manner: Manner::Leaves(_), .. } => Class::ReaderLeaves,
             Action::Read { .. } => Class::Read,
-            Action::List => Class::List,
+            Action::List { .. } => Class::List,
             Action::Wait { .. } => Class::Time,
             Action::Jump { ms } if *ms < 0 => Class::ClockBack,
             Action::Jump { .. } => Class::ClockForward,

@@ -16,6 +16,7 @@ use super::client::text;
 use super::host::Host;
 use super::node::{Node, Setup};
 use super::offline::{self, Cut, Done, Offline, Vault};
+use super::pages;
 use super::plan::{Action, LOOKS, Plan, Step};
 use super::random::Random;
 use super::script::lock;
@@ -164,6 +165,12 @@ impl Run<'_> {
             }
             Ok(Done::Imported(records)) => {
                 world.met(Class::Import);
+                if world.log.fenced {
+                    world.met(Class::ImportFenced);
+                }
+                if self.host.is_bounded() {
+                    world.met(Class::ImportLimited);
+                }
                 world.imported(&records);
             }
             Ok(Done::Restored(records)) => {
@@ -267,6 +274,7 @@ impl Run<'_> {
         {
             let mut world = self.world.borrow_mut();
             world.shown = world.log.executions.keys().copied().collect();
+            world.ended = world.shown.clone();
             world.latest = self.host.wall();
         }
         self.interrupted(&opened, &open);
@@ -321,7 +329,7 @@ impl Run<'_> {
         for one in &opened.interrupted {
             let Some(execution) = world.log.executions.get(&one.id) else { continue };
             let certain = execution.copied.is_none() && !opened.recovery.cut_written_bytes();
-            let never = execution.routed.is_none() && certain;
+            let never = execution.routed.is_empty() && certain;
             let (outcome, sentence) = match never {
                 true => (Outcome::NotDispatched, "nothing was sent"),
                 false => (Outcome::Unknown, "remote outcome is unknown"),
@@ -349,11 +357,31 @@ impl Run<'_> {
         if !self.world.borrow().log.is_shown(&visible, wall, retention_ms) {
             self.violated(format!("{} executions are listed, and not those that are kept", visible.len()));
         }
+        self.look_over_pages(node, &visible).await;
         // A few of many: each is read whole.
         const LOOKS_MAX: u64 = 12;
         let skip = self.looks.below((visible.len() as u64).saturating_sub(LOOKS_MAX) + 1) as usize;
         for id in visible.into_iter().skip(skip).take(LOOKS_MAX as usize) {
             self.look_at(node, id).await;
+        }
+    }
+
+    /// The pages of a list are the whole of it, the youngest first, and each entry is what its events come to.
+    async fn look_over_pages(&mut self, node: &Node, visible: &[ExecutionId]) {
+        let limit = self.looks.pick(&[1, 3, 7, 100]);
+        let pages = match pages::all(&node.ask, limit, None).await {
+            Ok(pages) => pages,
+            Err(wrong) => return self.violated(format!("a list behind a start: {wrong}")),
+        };
+        let world = self.world.borrow();
+        let entries: Vec<String> = visible
+            .iter()
+            .rev()
+            .filter_map(|id| world.log.executions.get(id).map(|execution| execution.entry(*id)))
+            .collect();
+        drop(world);
+        if !pages.iter().map(|entry| &entry.text).eq(&entries) {
+            self.violated("the pages of a list are not what is kept");
         }
     }
 
@@ -421,9 +449,9 @@ impl Run<'_> {
             | Action::Race { .. }
             | Action::Cancel { .. }
             | Action::Watch { .. }
-            | Action::Read { .. } => clients(node, action),
+            | Action::Read { .. }
+            | Action::List { .. } => clients(node, action),
             Action::Resume => node.resume(),
-            Action::List => self.list(node).await,
             Action::Wait { ms } => node.pass(&self.host, *ms).await,
             Action::Jump { ms } => {
                 self.host.clock.jump_wall_ms(*ms);
@@ -481,18 +509,6 @@ impl Run<'_> {
         let Ok(space) = self.host.disk.space() else { return };
         self.host.disk.set_capacity(spare.map(|spare| space.total - space.available + spare));
         self.world.borrow_mut().in_trouble = true;
-    }
-
-    /// Nothing is listed that is not durable.
-    async fn list(&self, node: &Node) {
-        let listed = node.store.list(None, usize::MAX).await;
-        let mut world = self.world.borrow_mut();
-        if let Ok(listed) = listed {
-            world.note(format!("  list {}", listed.len()));
-            for brief in listed {
-                world.reached(brief.id, brief.last_sequence);
-            }
-        }
     }
 
     async fn restart(&mut self, node: &mut Node) -> End {
@@ -573,6 +589,10 @@ fn clients(node: &mut Node, action: &Action) {
             if let Some(id) = node.pick(*pick) {
                 node.client(|asking| asking.watch(id, cursor, manner));
             }
+        }
+        Action::List { limit, status } => {
+            let (limit, status) = (*limit, *status);
+            node.client(|asking| asking.list(limit, status));
         }
         Action::Read { pick, result } => {
             let result = *result;

@@ -1,24 +1,31 @@
-//! The provider of a simulation: every request's number draws a script, and what was asked and sent is written down
-//! for the oracle.
+//! The providers of a simulation: every request's number draws a script for each, and what was asked and sent is
+//! written down for the oracle.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream;
-use sealog_events::{EventBody, ExecutionId, PortableCode, Quantity, UsageFact, UsageSource};
+use sealog_events::{EventBody, ExecutionId, Mark, PortableCode, Quantity, UsageFact, UsageSource};
 use sealog_execution::manifest::PROTOCOL_VERSION;
 use sealog_execution::{
     AbortSignal, Failure, Modality, ModelCall, ModelManifest, ModelProvider, Part, ProviderEvent,
-    ProviderManifest, ProviderStream, ReportedUsage,
+    ProviderManifest, ProviderStream, Registry, ReportedUsage,
 };
 use sealog_journal::Journal;
 
 use super::plan::SCRIPTS;
 use super::random::Random;
 
+/// Their names, in the order of their registration.
+pub(super) const PROVIDERS: [&str; 2] = ["scripted", "second"];
+/// The failure after which another provider may be asked.
+pub(super) const TRANSIENT: &str = "Scripted failure that may pass";
+
 #[derive(Clone, Debug)]
 enum Line {
+    /// How far the attempt came.
+    Mark(Mark),
     Delta(String),
     ToolStarted(String),
     ToolArguments(String),
@@ -45,12 +52,68 @@ pub(super) fn request_body(seed: u64, request: u32) -> String {
         0 => format!(",\"deadline_ms\":{}", random.pick(&[1, 150, 2_000, 20_000])),
         _ => String::new(),
     };
-    format!(r#"{{"ability":"chat","input":[{{"type":"text","text":"{request}"}}]{deadline}}}"#)
+    let routing = match routing(seed, request) {
+        Routing { fallback: None, .. } => String::new(),
+        Routing { fallback: Some(fallback), attempts, budget_ms, first } => {
+            let attempts = attempts.map_or(String::new(), |most| format!(",\"max_attempts\":{most}"));
+            let budget = budget_ms.map_or(String::new(), |ms| format!(",\"retry_budget_ms\":{ms}"));
+            let order = first.map_or(String::new(), |name| format!(",\"provider_order\":[\"{name}\"]"));
+            format!(",\"routing\":{{\"allow_fallback\":{fallback}{attempts}{budget}{order}}}")
+        }
+    };
+    format!(r#"{{"ability":"{ABILITY}","input":[{{"type":"text","text":"{request}"}}]{deadline}{routing}}}"#)
 }
 
-fn script(seed: u64, request: u32, large: bool) -> Script {
-    let mut random = Random::of(seed ^ u64::from(request), SCRIPTS);
+/// The ability that every request asks for.
+pub(super) const ABILITY: &str = "chat";
+
+/// What a request says about providers.
+#[derive(Clone, Copy, Debug)]
+struct Routing {
+    /// `None`: it says nothing at all.
+    fallback: Option<bool>,
+    attempts: Option<u32>,
+    budget_ms: Option<u64>,
+    first: Option<&'static str>,
+}
+
+fn routing(seed: u64, request: u32) -> Routing {
+    let mut random = Random::of(seed ^ u64::from(request), SCRIPTS + 101);
+    Routing {
+        fallback: random.pick(&[None, Some(false), Some(true), Some(true), Some(true)]),
+        attempts: random.pick(&[None, None, Some(1), Some(2), Some(9)]),
+        budget_ms: random.pick(&[None, None, Some(1), Some(300)]),
+        first: random.pick(&[None, Some(PROVIDERS[1])]),
+    }
+}
+
+/// How many attempts a request allows, and whether time may forbid one of them.
+pub(super) fn attempts_allowed(seed: u64, request: u32) -> (u32, bool) {
+    let Routing { fallback, attempts, budget_ms, .. } = routing(seed, request);
+    let most = attempts.unwrap_or(u32::MAX).min(PROVIDERS.len() as u32);
+    (if fallback == Some(true) { most } else { 1 }, budget_ms.is_some())
+}
+
+fn script(seed: u64, request: u32, provider: usize, large: bool) -> Script {
+    let mut random = Random::of(seed ^ u64::from(request) ^ (provider as u64) << 40, SCRIPTS);
     let mut lines = Vec::new();
+    if random.percent(50) {
+        lines.push(Line::Mark(Mark::RequestSent));
+    }
+    if random.percent(50) {
+        lines.push(Line::Mark(Mark::ResponseHeaders { request_id: None }));
+    }
+    // Most of them where another provider may be asked.
+    if random.percent(25) {
+        if random.percent(30) {
+            lines.push(Line::Wait(random.pick(&[1, 20, 400])));
+        }
+        if random.percent(20) {
+            lines.push(Line::Usage(random.below(1000)));
+        }
+        lines.push(Line::Fail(PortableCode::ProviderUnavailable, random.percent(80)));
+        return Script { lines, ignores_abort: random.percent(15) };
+    }
     for delta in 0..random.pick(&[0, 1, 3, 6, 12]) {
         if random.percent(40) {
             lines.push(Line::Wait(random.pick(&[1, 20, 400])));
@@ -78,30 +141,49 @@ fn script(seed: u64, request: u32, large: bool) -> Script {
     Script { lines, ignores_abort: random.percent(15) }
 }
 
-/// What one execution asked of the provider.
+/// What one execution asked of one provider.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Call {
+    pub(super) request: u32,
     /// Attempts whose stream was polled.
     pub(super) polled: u32,
     /// How far the journal was durable when the first was.
     pub(super) durable: u64,
     /// What was handed out, as the events it becomes.
     pub(super) sent: Vec<EventBody>,
+    pub(super) marks: Vec<Mark>,
     pub(super) completed: bool,
+    /// It failed, and may be asked again.
+    pub(super) transient: bool,
 }
 
 /// What was asked and sent, over all lives.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub(super) journal: Option<Journal>,
-    pub(super) by_execution: BTreeMap<ExecutionId, Call>,
+    /// By execution and provider.
+    pub(super) made: Made,
 }
 
+pub(super) type Made = BTreeMap<(ExecutionId, usize), Call>;
+
 #[derive(Clone, Debug)]
-pub(super) struct ScriptedProvider {
-    pub(super) seed: u64,
-    pub(super) large: bool,
-    pub(super) calls: Arc<Mutex<Calls>>,
+struct ScriptedProvider {
+    number: usize,
+    seed: u64,
+    large: bool,
+    calls: Arc<Mutex<Calls>>,
+}
+
+/// All of them, in their order.
+pub(super) fn providers(seed: u64, large: bool, calls: &Arc<Mutex<Calls>>) -> Registry {
+    let mut registry = Registry::new();
+    for number in 0..PROVIDERS.len() {
+        // Each is the first of its name.
+        let _ =
+            registry.register(Arc::new(ScriptedProvider { number, seed, large, calls: Arc::clone(calls) }));
+    }
+    registry
 }
 
 pub(super) fn lock(calls: &Mutex<Calls>) -> MutexGuard<'_, Calls> {
@@ -110,13 +192,13 @@ pub(super) fn lock(calls: &Mutex<Calls>) -> MutexGuard<'_, Calls> {
 
 impl ModelProvider for ScriptedProvider {
     fn id(&self) -> &str {
-        "scripted"
+        PROVIDERS[self.number]
     }
 
     fn manifest(&self) -> Result<ProviderManifest, Failure> {
         let model = ModelManifest {
             model: "model".to_owned(),
-            abilities: vec!["chat".to_owned()],
+            abilities: vec![ABILITY.to_owned()],
             input_modalities: vec![Modality::Text],
             output_modalities: vec![Modality::Text],
             stream: true,
@@ -126,7 +208,7 @@ impl ModelProvider for ScriptedProvider {
             cancel: true,
         };
         Ok(ProviderManifest {
-            provider: "scripted".to_owned(),
+            provider: PROVIDERS[self.number].to_owned(),
             protocol_version: PROTOCOL_VERSION.to_owned(),
             models: vec![model],
             limits: None,
@@ -138,9 +220,10 @@ impl ModelProvider for ScriptedProvider {
             Some(Part::Text { text }) => text.parse().unwrap_or(0),
             Some(Part::Json { .. } | Part::Media { .. }) | None => 0,
         };
-        let script = script(self.seed, request, self.large);
+        let script = script(self.seed, request, self.number, self.large);
         let playing = Playing {
-            id: call.execution_id,
+            key: (call.execution_id, self.number),
+            request,
             abort: call.abort,
             ignores_abort: script.ignores_abort,
             lines: script.lines.into_iter(),
@@ -155,7 +238,8 @@ impl ModelProvider for ScriptedProvider {
 }
 
 struct Playing {
-    id: ExecutionId,
+    key: (ExecutionId, usize),
+    request: u32,
     abort: AbortSignal,
     ignores_abort: bool,
     lines: std::vec::IntoIter<Line>,
@@ -169,7 +253,8 @@ impl Playing {
             self.begun = true;
             let mut calls = lock(&self.calls);
             let durable = calls.journal.as_ref().map_or(0, Journal::durable_sequence);
-            let call = calls.by_execution.entry(self.id).or_default();
+            let call = calls.made.entry(self.key).or_default();
+            call.request = self.request;
             call.polled += 1;
             call.durable = durable;
         }
@@ -186,11 +271,18 @@ impl Playing {
                     self.wait(None).await;
                     continue;
                 }
-                Line::Fail(code, true) => return Some(Err(Failure::transient(code, "Scripted failure"))),
+                Line::Mark(mark) => {
+                    self.noted(|call| call.marks.push(mark.clone()));
+                    return Some(Ok(ProviderEvent::Mark(mark)));
+                }
+                Line::Fail(code, true) => {
+                    self.noted(|call| call.transient = true);
+                    return Some(Err(Failure::transient(code, TRANSIENT)));
+                }
                 Line::Fail(code, false) => return Some(Err(Failure::permanent(code, "Scripted failure"))),
                 Line::End => return None,
                 Line::Complete => {
-                    lock(&self.calls).by_execution.entry(self.id).or_default().completed = true;
+                    self.noted(|call| call.completed = true);
                     return Some(Ok(ProviderEvent::Completed));
                 }
                 Line::Delta(delta) => (
@@ -216,9 +308,13 @@ impl Playing {
                 }
                 Line::Usage(count) => usage(count)?,
             };
-            lock(&self.calls).by_execution.entry(self.id).or_default().sent.push(sent.1);
+            self.noted(|call| call.sent.push(sent.1));
             return Some(Ok(sent.0));
         }
+    }
+
+    fn noted(&self, what: impl FnOnce(&mut Call)) {
+        what(lock(&self.calls).made.entry(self.key).or_default());
     }
 
     async fn wait(&self, ms: Option<u64>) {

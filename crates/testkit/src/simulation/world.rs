@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use sealog_engine::store::StoreLimits;
-use sealog_events::{ExecutionId, Identity, Timestamp, canonical};
+use sealog_events::{ExecutionId, Identity, RecordKind, Status, Timestamp, canonical};
 use sealog_execution::ExecutionRequest;
 use sealog_journal::Record;
 
 use super::class::{Class, Totals};
 use super::log::{Context, Log};
-use super::script::{Calls, lock, request_body};
+use super::pages::Entry;
+use super::script::{Calls, PROVIDERS, lock, request_body};
 
 /// What came of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,11 @@ enum Told {
         id: ExecutionId,
         identity: Option<Identity>,
     },
+    /// A list's entry of an execution that has ended.
+    Entry {
+        id: ExecutionId,
+        text: String,
+    },
     /// At least so many events are durable.
     Reached {
         id: ExecutionId,
@@ -54,7 +60,10 @@ enum Told {
 impl Told {
     fn id(&self) -> ExecutionId {
         match self {
-            Told::Event { id, .. } | Told::Execution { id, .. } | Told::Reached { id, .. } => *id,
+            Told::Event { id, .. }
+            | Told::Execution { id, .. }
+            | Told::Entry { id, .. }
+            | Told::Reached { id, .. } => *id,
         }
     }
 }
@@ -80,13 +89,15 @@ pub(super) struct World {
     told: Vec<Told>,
     /// Somebody was told of these. What is durable becomes visible a moment later.
     pub(super) shown: BTreeSet<ExecutionId>,
+    /// Somebody was told that these have ended.
+    pub(super) ended: BTreeSet<ExecutionId>,
     submissions: Vec<Submission>,
     /// Created here and now, not replayed.
     originals: BTreeSet<ExecutionId>,
     /// Creations that were held against the submissions.
     matched: usize,
     /// Calls of the provider that were held against the log.
-    called: BTreeSet<ExecutionId>,
+    called: BTreeSet<(ExecutionId, usize)>,
 }
 
 impl World {
@@ -106,6 +117,7 @@ impl World {
             totals: Totals::default(),
             told: Vec::new(),
             shown: BTreeSet::new(),
+            ended: BTreeSet::new(),
             submissions: Vec::new(),
             originals: BTreeSet::new(),
             matched: 0,
@@ -132,11 +144,12 @@ impl World {
 
     /// Takes a record that is durable now.
     pub(super) fn durable(&mut self, record: &Record) {
-        let forgotten = self.log.forgotten.len();
+        let (forgotten, fallbacks) = (self.log.forgotten.len(), self.log.fallbacks);
         let calls = lock(&self.calls);
         let read = self.readers.values().copied().collect();
         let (retention_ms, latest) = (self.limits.retention_ms, self.latest);
-        let context = Context { calls: &calls.by_execution, retention_ms, latest, read: &read };
+        let (seed, calls_made) = (self.seed, &calls.made);
+        let context = Context { seed, calls: calls_made, retention_ms, latest, read: &read };
         let taken = self.log.take(record, &context);
         drop(calls);
         self.totals.records += 1;
@@ -146,6 +159,12 @@ impl World {
         }
         if self.log.forgotten.len() > forgotten {
             self.met(Class::Forgotten);
+        }
+        if self.log.fallbacks > fallbacks {
+            self.met(Class::Fallback);
+        }
+        if record.kind == RecordKind::AttemptEvidence.number() {
+            self.met(Class::Evidence);
         }
     }
 
@@ -222,7 +241,10 @@ impl World {
         }
     }
 
-    pub(super) fn delivered(&mut self, id: ExecutionId, sequence: u64, frame: String) {
+    pub(super) fn delivered(&mut self, id: ExecutionId, sequence: u64, frame: String, terminal: bool) {
+        if terminal {
+            self.ended.insert(id);
+        }
         self.totals.delivered_events += 1;
         self.told.push(Told::Event { id, sequence, frame });
         self.settle_if_current();
@@ -230,6 +252,29 @@ impl World {
 
     pub(super) fn reached(&mut self, id: ExecutionId, sequence: u64) {
         self.told.push(Told::Reached { id, sequence });
+        self.settle_if_current();
+    }
+
+    /// What every list that begins now must name unless it is let go, and a time that the store's clock has reached.
+    pub(super) fn sure_to_be_listed(&self, status: Option<Status>) -> (BTreeSet<ExecutionId>, Timestamp) {
+        let sure = self.log.executions.iter().filter(|(id, execution)| match status {
+            // What is durable becomes visible a moment later.
+            None => self.shown.contains(*id),
+            Some(status) => self.ended.contains(*id) && execution.snapshot(**id).status == status,
+        });
+        (sure.map(|(id, _)| *id).collect(), self.log.newest)
+    }
+
+    /// A list that began at a time named this.
+    pub(super) fn listed(&mut self, entry: &Entry, began: Timestamp) {
+        let (id, sequence) = (entry.id, entry.last_sequence);
+        if self.log.is_over(id, began, self.limits.retention_ms) {
+            self.violated(format!("{id} is listed, and its time was over"));
+        }
+        self.told.push(Told::Reached { id, sequence });
+        if entry.has_ended {
+            self.told.push(Told::Entry { id, text: entry.text.clone() });
+        }
         self.settle_if_current();
     }
 
@@ -268,7 +313,7 @@ impl World {
         self.log = log;
         self.told.clear();
         self.matched = 0;
-        let called: Vec<ExecutionId> = lock(&self.calls).by_execution.keys().copied().collect();
+        let called: Vec<_> = lock(&self.calls).made.keys().copied().collect();
         self.called.extend(called);
         records.iter().for_each(|record| self.durable(record));
     }
@@ -316,6 +361,10 @@ impl World {
                 Err(format!("{id} answers for a key or request that is not its own"))
             }
             Told::Execution { .. } => Ok(()),
+            Told::Entry { text, .. } if *text != execution.entry(id) => {
+                Err(format!("a list tells of {id} what its events do not"))
+            }
+            Told::Entry { .. } => Ok(()),
             Told::Reached { sequence, .. } if execution.last_sequence() < *sequence => {
                 Err(format!("LOST event {sequence} of {id}, which a snapshot told"))
             }
@@ -342,20 +391,21 @@ impl World {
         }
     }
 
-    /// At most one call an execution, and none before its route was durable.
+    /// At most one call of each provider an execution, and none before its route was durable.
     fn match_calls(&mut self) {
         let mut wrong = None;
-        for (id, call) in &lock(&self.calls).by_execution {
+        for (key @ (id, provider), call) in &lock(&self.calls).made {
             if call.polled > 1 {
-                wrong = Some(format!("the provider was called {} times for {id}", call.polled));
+                wrong = Some(format!("a provider was called {} times for {id}", call.polled));
             }
-            if call.polled == 0 || self.called.contains(id) || self.log.forgotten.contains(id) {
+            if call.polled == 0 || self.called.contains(key) || self.log.forgotten.contains(id) {
                 continue;
             }
-            self.called.insert(*id);
-            let routed = self.log.executions.get(id).and_then(|execution| execution.routed);
+            self.called.insert(*key);
+            let routed = self.log.executions.get(id).map_or(&[][..], |execution| &execution.routed);
+            let routed = routed.iter().find(|(asked, _)| asked == provider).map(|(_, sequence)| *sequence);
             if routed.is_none_or(|routed| routed > call.durable) {
-                wrong = Some(format!("the provider was called for {id} before its route was durable"));
+                wrong = Some(format!("a provider was called for {id} before its route was durable"));
             }
         }
         if let Some(wrong) = wrong {
@@ -363,9 +413,11 @@ impl World {
         }
     }
 
-    /// Whether the provider was ever asked for this execution.
+    /// Whether any provider was ever asked for this execution.
     pub(super) fn was_called(&self, id: ExecutionId) -> bool {
-        lock(&self.calls).by_execution.get(&id).is_some_and(|call| call.polled > 0)
+        let calls = lock(&self.calls);
+        (0..PROVIDERS.len())
+            .any(|provider| calls.made.get(&(id, provider)).is_some_and(|call| call.polled > 0))
     }
 }
 
