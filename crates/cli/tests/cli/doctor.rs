@@ -33,6 +33,30 @@ fn a_healthy_place_is_measured_and_left_as_it_was() {
     );
 }
 
+/// What it measures on has no name: killed while it does, it leaves nothing.
+#[test]
+fn a_killed_one_leaves_nothing() {
+    let bench = Bench::new();
+    bench.finished();
+    let before = bench.files("data");
+    let mut command = bench.command(&DOCTOR);
+    let mut child =
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let open_files = format!("/proc/{}/fd", child.id());
+    let measures = || {
+        let Ok(entries) = std::path::Path::new(&open_files).read_dir() else { return false };
+        let targets = entries.filter_map(|entry| entry.ok()?.path().read_link().ok());
+        let data = bench.path("data");
+        targets.into_iter().any(|to| to.starts_with(&data) && to.to_string_lossy().ends_with(" (deleted)"))
+    };
+    while !measures() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen to measure");
+    }
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().code(), None);
+    assert!(bench.files("data") == before);
+}
+
 #[test]
 fn it_works_beside_a_node_and_before_the_first_start() {
     let bench = Bench::new();

@@ -11,6 +11,7 @@ mod asking;
 mod backup;
 mod bench;
 mod codes;
+mod compact;
 mod configuring;
 mod demo;
 mod doctor;

@@ -16,7 +16,7 @@ use super::crash_judge::{self, Judged, Pick, dirty_sectors, image, undecided};
 use super::crash_workloads::forget;
 use super::crash_world::{Expected, Step, World};
 use super::setup::{closing, record, stream};
-use crate::{Rekey, Unit};
+use crate::{FrameView, Rekey, Sink, Unit, audit};
 
 /// Operations of the longest workload.
 const LENGTH_MAX: u32 = 3;
@@ -30,7 +30,8 @@ enum Op {
     /// A stream's first unit.
     Create,
     AppendOne,
-    /// So many units at once that their frame fills most of a segment.
+    /// So many units at once that their frame fills most of a segment; on a [`Case::full`] one so many that the group is
+    /// as large as the format lets one be, and the last of them make another.
     AppendGroup,
     /// The last unit of the newest open stream.
     Finish,
@@ -75,6 +76,7 @@ struct Machine {
     /// Ended and not forgotten, oldest first.
     ended: Vec<u8>,
     next: u8,
+    full: bool,
 }
 
 fn event(n: u8, number: u64, len: usize) -> Unit {
@@ -87,11 +89,20 @@ impl Machine {
     fn on(base: Base, direct: bool) -> Machine {
         let mut world = World::on(SimDisk::new(), direct, 7);
         world.create().expect("nothing fails here");
-        let machine = Machine { world, open: Vec::new(), ended: Vec::new(), next: 1 };
+        let machine = Machine { world, open: Vec::new(), ended: Vec::new(), next: 1, full: false };
         match base {
             Base::Fresh => machine,
             Base::Grown => machine.grown(),
         }
+    }
+
+    /// Groups as large as the format lets them be, in segments that hold several.
+    fn full(mut self) -> Machine {
+        let tuning = &mut self.world.bench.config.tuning;
+        (tuning.first_segment_bytes, tuning.segment_bytes_min, tuning.segment_bytes_max) =
+            (640 << 10, 640 << 10, 1 << 20);
+        self.full = true;
+        self
     }
 
     fn grown(mut self) -> Machine {
@@ -131,8 +142,10 @@ impl Machine {
                 self.world.commit(unit)
             }
             Op::AppendGroup => {
-                for at in 0..16 {
-                    let unit = self.append(420 + at * 9);
+                // 16 units of half a kilobyte, or 68 of four.
+                let (count, len) = if self.full { (68, 4000) } else { (16, 420) };
+                for at in 0..count {
+                    let unit = self.append(len + at * 9);
                     self.world.submit(unit);
                 }
                 self.world.drain()
@@ -198,7 +211,14 @@ struct Case {
     ops: Vec<Op>,
     base: Base,
     direct: bool,
+    /// A full group is the format's, not the test segment's.
+    full: bool,
 }
+
+/// Workloads with the format's full group have so many operations at most.
+const FULL_LENGTH_MAX: u32 = 2;
+/// Their subsets: each image is large.
+const FULL_DRAWN: u64 = 16;
 
 const SETTINGS: [(Base, bool); 4] =
     [(Base::Fresh, false), (Base::Grown, false), (Base::Fresh, true), (Base::Grown, true)];
@@ -215,7 +235,11 @@ fn cases(whole: bool) -> Vec<Case> {
                 // Digits added, so that no setting meets always the same operation.
                 let turn = (number + number / 10 + number / 100) % SETTINGS.len();
                 if whole || length < 2 || at == turn {
-                    cases.push(Case { ops: ops.clone(), base, direct });
+                    cases.push(Case { ops: ops.clone(), base, direct, full: false });
+                }
+                let has_group = ops.contains(&Op::AppendGroup) && length <= FULL_LENGTH_MAX;
+                if has_group && (whole || at == turn) {
+                    cases.push(Case { ops: ops.clone(), base, direct, full: true });
                 }
             }
         }
@@ -241,7 +265,7 @@ fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
 }
 
 /// The subsets of one cut, and whether they are all.
-fn subsets(point: &CrashPoint, seed: u64) -> (Vec<Pick>, bool) {
+fn subsets(point: &CrashPoint, seed: u64, most: u64) -> (Vec<Pick>, bool) {
     let (changes, sectors) = (undecided(point), dirty_sectors(point));
     if changes <= EXHAUSTIVE_MAX {
         return ((0..1_u64 << changes).map(Pick::Mask).collect(), true);
@@ -252,13 +276,16 @@ fn subsets(point: &CrashPoint, seed: u64) -> (Vec<Pick>, bool) {
         return (masks.collect(), true);
     }
     let corners = [Pick::Prefix(0), Pick::Prefix(changes), Pick::Names, Pick::Data];
-    let drawn = (corners.len() as u64..DRAWN).map(|at| Pick::Seeded(seed.wrapping_mul(1_000_003) + at));
+    let drawn = (corners.len() as u64..most).map(|at| Pick::Seeded(seed.wrapping_mul(1_000_003) + at));
     (corners.into_iter().chain(drawn).collect(), false)
 }
 
 /// Runs a case up to its last operation, and that one with every cut.
 fn examine(case: &Case, tally: &Mutex<Tally>) {
     let mut machine = Machine::on(case.base, case.direct);
+    if case.full {
+        machine = machine.full();
+    }
     let Some((last, before)) = case.ops.split_last() else {
         return cuts(case, &mut machine, tally, |machine| machine.world.open());
     };
@@ -285,7 +312,7 @@ fn cuts(case: &Case, machine: &mut Machine, tally: &Mutex<Tally>, work: impl FnO
 
 /// The making of the journal itself, which comes before every workload.
 fn making(direct: bool, tally: &Mutex<Tally>) {
-    let case = Case { ops: Vec::new(), base: Base::Fresh, direct };
+    let case = Case { ops: Vec::new(), base: Base::Fresh, direct, full: false };
     let mut world = World::on(SimDisk::new(), direct, 7);
     let disk = world.bench.disk.clone();
     disk.record_crash_points();
@@ -306,7 +333,7 @@ fn judge_all(
     judge: Judge,
     tally: &Mutex<Tally>,
 ) {
-    let (picks, complete) = subsets(point, op);
+    let (picks, complete) = subsets(point, op, if case.full { FULL_DRAWN } else { DRAWN });
     let print = expected.fingerprint();
     {
         let mut tally = lock(tally);
@@ -370,7 +397,9 @@ fn the_workloads_are_all_there_are() {
     let count =
         |length| workloads(length).into_iter().map(|ops| format!("{ops:?}")).collect::<HashSet<_>>().len();
     assert_eq!([count(0), count(1), count(2), count(3)], [1, 10, 100, 1000]);
-    assert_eq!(cases(true).len(), 4 * 1111);
+    let counted = |whole, full| cases(whole).iter().filter(|case| case.full == full).count();
+    // Of 111 workloads 1 + 19 have the group.
+    assert_eq!((counted(true, false), counted(true, true), counted(false, true)), (4 * 1111, 4 * 20, 20));
     let short = cases(false);
     for (base, direct) in SETTINGS {
         for op in OPS {
@@ -382,4 +411,28 @@ fn the_workloads_are_all_there_are() {
             );
         }
     }
+}
+
+/// Takes the lengths of the groups.
+#[derive(Default)]
+struct Groups(Vec<usize>);
+
+impl Sink for Groups {
+    fn frame(&mut self, view: &FrameView) {
+        self.0.push(view.header.body_length as usize);
+    }
+}
+
+/// The "full group" is the format's: the queue held more, and the group was closed by its limit.
+#[test]
+fn the_full_group_is_as_large_as_a_group_may_be() {
+    let mut machine = Machine::on(Base::Fresh, false).full();
+    machine.world.open().expect("nothing fails here");
+    machine.run(Op::AppendGroup).expect("nothing fails here");
+    machine.world.close().expect("nothing fails here");
+    let groups = audit(&machine.world.bench.config, &mut Groups::default).expect("nothing fails here").1.0;
+    assert!(groups.len() >= 2, "{groups:?}");
+    let largest = groups.into_iter().max().unwrap_or_default();
+    let limit = sealog_journal_format::limits::GROUP_BYTES_SOFT;
+    assert!((limit - 6 * 1024..=limit + 64).contains(&largest), "{largest}");
 }

@@ -4,6 +4,7 @@ mod admission;
 mod anchors;
 mod backup;
 mod compaction;
+mod compaction_offline;
 mod compaction_space;
 mod crash;
 mod crash_exhaustive;
