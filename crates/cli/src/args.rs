@@ -147,7 +147,7 @@ pub struct Run {
     pub node: asking::NodeArgs,
     /// Run in this process on the journal in DIR instead of asking a node. Only then the flags about journals
     /// and keys below are taken
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "token_file"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "ca_file", "token_file"])]
     pub data_dir: Option<PathBuf>,
     /// Providers and limits (TOML); only with --data-dir
     #[arg(long, value_name = "FILE", requires = "data_dir")]

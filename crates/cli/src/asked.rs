@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::args::asking::WhereArgs;
 use crate::asking;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, NOTHING_CHANGED, Result};
 use crate::following::Source;
 use crate::node::open_failure;
 use crate::opening;
@@ -121,14 +121,21 @@ pub fn not_found() -> Failure {
 /// What a node said instead of an answer, or why it said nothing.
 pub fn not_answered(error: ClientError, otherwise: Exit) -> Failure {
     let what = error.to_string();
+    if let Some(failure) = asking::not_reached(&error) {
+        return match error {
+            ClientError::Connect(_) => failure
+                .safe(NOTHING_CHANGED)
+                .next("start a node: sealog serve; or read its journal: --data-dir DIR"),
+            _ => failure,
+        }
+        .because(error);
+    }
     let failure = match &error {
         ClientError::Api(api) if api.status == 404 => not_found(),
         ClientError::Api(api) if [401, 403].contains(&api.status) => Failure::usage("not_allowed", what)
             .next("name a file with a token of the node whose scope is enough: --token-file FILE"),
         ClientError::Api(api) if api.status == 400 => Failure::usage("invalid_request", what)
             .next("correct the command; `sealog help` shows every flag"),
-        ClientError::Connect(_) => Failure::new(Exit::TryAgain, "no_node", what)
-            .next("start a node: sealog serve; or read its journal: --data-dir DIR"),
         _ => Failure::new(otherwise, "no_answer", what).next("run the same command again in a moment"),
     };
     failure.because(error)

@@ -8,6 +8,7 @@ use sealog_client::{ClientError, Follow};
 use sealog_engine::store::{StoreError, Watch};
 use serde::Deserialize;
 
+use crate::asking;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 
@@ -50,8 +51,14 @@ impl Source {
 }
 
 fn follow_failed(error: ClientError) -> Failure {
+    const SAFE: &str = "what was shown is durable; if the node still runs, so does the execution";
+    if let ClientError::NotTrusted(_) | ClientError::NoTls(_) = &error
+        && let Some(failure) = asking::not_reached(&error)
+    {
+        return failure.safe(SAFE).because(error);
+    }
     Failure::new(Exit::TryAgain, "stream_broken", error.to_string())
-        .safe("what was shown is durable; if the node still runs, so does the execution")
+        .safe(SAFE)
         .next("follow it again: sealog tail -f ID")
         .because(error)
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-use crate::ClientError;
-use crate::base_url::BaseUrl;
+use crate::base_url::{BaseUrl, Place};
+use crate::{ClientError, tls};
 
 /// How long this client waits, and how often it comes back.
 #[derive(Debug, Clone)]
@@ -43,15 +43,18 @@ impl Default for ClientOptions {
 pub struct Client {
     pub(crate) base: Arc<BaseUrl>,
     pub(crate) options: ClientOptions,
+    /// Whom it trusts; there where the address is https.
+    pub(crate) tls: Option<Arc<rustls::ClientConfig>>,
     /// The value of `Authorization`, marked as sensitive: it is shown nowhere.
     pub(crate) authorization: Option<HeaderValue>,
 }
 
 impl Client {
-    /// A client of the node at `http://host[:port][/prefix]`. Nothing is sent yet.
+    /// A client of the node at `https://host[:port][/prefix]`, `http://host[:port][/prefix]` or `unix:PATH`. Over
+    /// https the system's root certificates say who is trusted. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`ClientError::HttpsUnsupported`], or [`ClientError::BadBaseUrl`].
+    /// [`ClientError::BadBaseUrl`], or [`ClientError::NoRootCertificates`].
     pub fn new(base_url: &str) -> Result<Self, ClientError> {
         Self::with_options(base_url, ClientOptions::default())
     }
@@ -61,14 +64,41 @@ impl Client {
     /// # Errors
     /// As [`Client::new`].
     pub fn with_options(base_url: &str, options: ClientOptions) -> Result<Self, ClientError> {
-        Ok(Self { base: Arc::new(BaseUrl::parse(base_url)?), options, authorization: None })
+        let base = BaseUrl::parse(base_url)?;
+        let tls = match &base.place {
+            Place::Tls { .. } => Some(tls::system_roots()?),
+            Place::Plain { .. } | Place::Socket(_) => None,
+        };
+        Ok(Self { base: Arc::new(base), options, tls, authorization: None })
+    }
+
+    /// As [`Client::with_options`], with the certificates of a PEM text in the place of the system's: whoever they
+    /// sign, and nobody else, is trusted.
+    ///
+    /// # Errors
+    /// [`ClientError::BadBaseUrl`]; [`ClientError::BadCa`]: the text holds no such certificate;
+    /// [`ClientError::BadArgument`]: the address is not https, so that it would count for nothing.
+    pub fn with_ca(base_url: &str, options: ClientOptions, ca_pem: &[u8]) -> Result<Self, ClientError> {
+        let base = BaseUrl::parse(base_url)?;
+        match &base.place {
+            Place::Tls { .. } => {}
+            Place::Plain { .. } | Place::Socket(_) => {
+                return Err(ClientError::BadArgument("certificates of a CA count only for an https address"));
+            }
+        }
+        let tls = Some(tls::only_roots(ca_pem)?);
+        Ok(Self { base: Arc::new(base), options, tls, authorization: None })
     }
 
     /// Shows this bearer token with every request.
     ///
     /// # Errors
-    /// [`ClientError::BadArgument`]: it is empty or cannot stand in a header.
+    /// [`ClientError::TokenInTheClear`]: the address is plain http to another machine, and whoever is on the way
+    /// would hold the token. [`ClientError::BadArgument`]: it is empty or cannot stand in a header.
     pub fn with_token(mut self, token: &str) -> Result<Self, ClientError> {
+        if self.base.is_in_the_clear() {
+            return Err(ClientError::TokenInTheClear);
+        }
         let bad = || ClientError::BadArgument("a token is one word of printable characters");
         if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(bad());

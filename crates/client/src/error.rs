@@ -17,21 +17,53 @@ pub struct ApiFailure {
     pub retryable: bool,
 }
 
+/// What is wrong with a node's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Distrust {
+    /// No root that counts here signed it.
+    #[error("nobody who is trusted here signed its certificate")]
+    UnknownIssuer,
+    /// It is over.
+    #[error("its certificate has expired, or the clock here is wrong")]
+    Expired,
+    /// It has not begun.
+    #[error("its certificate is not valid yet, or the clock here is wrong")]
+    NotYetValid,
+    /// It belongs to somebody of another name.
+    #[error("its certificate is for another name than the address says")]
+    OtherName,
+    /// Anything else that a verifier finds.
+    #[error("its certificate is not in order")]
+    NotInOrder,
+}
+
 /// Why a call gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The base URL is none this client can use.
     #[error("the node's address is not usable: {0}")]
     BadBaseUrl(&'static str),
-    /// The base URL asks for TLS.
-    #[error("https is not supported; use http to a node on this machine or behind a proxy of yours")]
-    HttpsUnsupported,
+    /// The text that should hold the certificates of a CA does not.
+    #[error("it holds no PEM certificate that can sign others")]
+    BadCa,
+    /// This machine trusts nobody, so that no https node can be.
+    #[error("this machine has no root certificates")]
+    NoRootCertificates,
+    /// A token must not cross a network in the clear.
+    #[error("a token is not sent over plain http to another machine, where others can read it")]
+    TokenInTheClear,
     /// An argument cannot be sent as it is.
     #[error("{0}")]
     BadArgument(&'static str),
     /// No connection. Nothing was sent.
     #[error("no connection to the node")]
     Connect(#[source] io::Error),
+    /// The node's certificate is not one to trust. Nothing was sent.
+    #[error("the node is not trusted: {0}")]
+    NotTrusted(Distrust),
+    /// What answers there speaks no TLS, or none that this client speaks. Nothing was sent.
+    #[error("what answers there speaks no TLS that is known here")]
+    NoTls(#[source] io::Error),
     /// The connection failed under way.
     #[error("the connection to the node broke")]
     Transport(#[source] hyper::Error),
@@ -64,7 +96,14 @@ impl ClientError {
     /// Whether the request may have had an effect all the same.
     pub fn may_have_taken_effect(&self) -> bool {
         match self {
-            Self::BadBaseUrl(_) | Self::HttpsUnsupported | Self::BadArgument(_) | Self::Connect(_) => false,
+            Self::BadBaseUrl(_)
+            | Self::BadCa
+            | Self::NoRootCertificates
+            | Self::TokenInTheClear
+            | Self::BadArgument(_)
+            | Self::Connect(_)
+            | Self::NotTrusted(_)
+            | Self::NoTls(_) => false,
             Self::Api(failure) => failure.status >= 500 && failure.status != 503,
             Self::Transport(_)
             | Self::TimedOut

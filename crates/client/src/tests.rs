@@ -1,5 +1,5 @@
 use crate::script::{json, node};
-use crate::{ClientError, ListPage, ListQuery, Outcome};
+use crate::{Client, ClientError, ClientOptions, ListPage, ListQuery, Outcome};
 
 const ACCEPTED: &str = r#"{"execution_id":"e","status":"accepted","created_at":"2026-01-01T00:00:00.000Z","idempotent_replay":false}"#;
 
@@ -123,6 +123,25 @@ async fn a_token_goes_in_every_request_and_is_shown_nowhere() {
     for bad in ["", "two words", "a\r\nb: c"] {
         let (client, _serving) = node(vec![]).await;
         assert!(matches!(client.with_token(bad), Err(ClientError::BadArgument(_))), "{bad:?}");
+    }
+}
+
+#[test]
+fn who_is_trusted_and_what_is_said_in_the_clear_is_settled_before_anything_is_sent() {
+    let options = ClientOptions::default;
+    for text in ["http://node", "http://192.0.2.1:4320"] {
+        let client = Client::new(text).unwrap();
+        let error = client.with_token("sealog_1").unwrap_err();
+        assert!(matches!(error, ClientError::TokenInTheClear) && !error.may_have_taken_effect(), "{error:?}");
+    }
+    for text in ["http://localhost:1", "unix:node.sock"] {
+        Client::new(text).unwrap().with_token("sealog_1").unwrap();
+        let refused = Client::with_ca(text, options(), b"");
+        assert!(matches!(refused, Err(ClientError::BadArgument(_))), "{text}");
+    }
+    for pem in ["", "text", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+        let refused = Client::with_ca("https://node", options(), pem.as_bytes());
+        assert!(matches!(refused, Err(ClientError::BadCa)), "{pem:?}");
     }
 }
 

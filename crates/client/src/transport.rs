@@ -2,16 +2,23 @@
 //!
 //! It must never resend: whether a request may be sent again is known only to whoever made it.
 
+use std::io;
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
+use crate::base_url::Place;
 use crate::error::api_failure;
+use crate::tls::handshake_failed;
 use crate::{Client, ClientError};
 
 /// The largest answer that is read as one: a result of 4 MiB with what stands around it.
@@ -53,16 +60,41 @@ impl Answer {
     }
 }
 
+/// A connection of whatever kind.
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+async fn tcp(host: &str, port: u16) -> Result<TcpStream, ClientError> {
+    let stream = TcpStream::connect((host, port)).await.map_err(ClientError::Connect)?;
+    stream.set_nodelay(true).map_err(ClientError::Connect)?;
+    Ok(stream)
+}
+
 impl Client {
+    async fn connect(&self) -> Result<Box<dyn Duplex>, ClientError> {
+        match &self.base.place {
+            Place::Plain { host, port } => Ok(Box::new(tcp(host, *port).await?)),
+            Place::Tls { host, port, name } => {
+                // Whoever made the client of an https address put a configuration beside it.
+                let config = self.tls.as_ref().ok_or(ClientError::NoRootCertificates)?;
+                let connecting =
+                    TlsConnector::from(Arc::clone(config)).connect(name.clone(), tcp(host, *port).await?);
+                Ok(Box::new(connecting.await.map_err(handshake_failed)?))
+            }
+            Place::Socket(path) => {
+                Ok(Box::new(UnixStream::connect(path).await.map_err(ClientError::Connect)?))
+            }
+        }
+    }
+
     /// Sends and waits for the head of the answer.
     pub(crate) async fn open(&self, call: Call) -> Result<Response<Incoming>, ClientError> {
-        let Self { base, options, authorization } = self;
-        let connecting = TcpStream::connect((base.host.as_str(), base.port));
-        let stream = match timeout(options.connect, connecting).await {
-            Ok(connected) => connected.map_err(ClientError::Connect)?,
-            Err(_) => return Err(ClientError::Connect(std::io::ErrorKind::TimedOut.into())),
+        let Self { base, options, authorization, .. } = self;
+        let stream = match timeout(options.connect, self.connect()).await {
+            Ok(connected) => connected?,
+            Err(_) => return Err(ClientError::Connect(io::ErrorKind::TimedOut.into())),
         };
-        stream.set_nodelay(true).map_err(ClientError::Connect)?;
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::Transport)?;
         // Ends when the answer's body is read or dropped.

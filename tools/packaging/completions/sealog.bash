@@ -340,13 +340,17 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__cancel)
-            opts="-h -V --url --token-file --json --help --version"
+            opts="-h -V --url --ca-file --token-file --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1942,7 +1946,7 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__ps)
-            opts="-h -V --status --ability --limit --after --url --token-file --data-dir --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
+            opts="-h -V --status --ability --limit --after --url --ca-file --token-file --data-dir --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1965,6 +1969,10 @@ _sealog() {
                     return 0
                     ;;
                 --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1996,13 +2004,17 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__run)
-            opts="-h -V --url --token-file --data-dir --config --idempotency-key --ability --extensions --no-create --store-id --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
+            opts="-h -V --url --ca-file --token-file --data-dir --config --idempotency-key --ability --extensions --no-create --store-id --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2124,13 +2136,17 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__show)
-            opts="-h -V --url --token-file --data-dir --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
+            opts="-h -V --url --ca-file --token-file --data-dir --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2162,7 +2178,7 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__tail)
-            opts="-f -h -V --follow --after --url --token-file --data-dir --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
+            opts="-f -h -V --follow --after --url --ca-file --token-file --data-dir --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2173,6 +2189,10 @@ _sealog() {
                     return 0
                     ;;
                 --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -62,7 +62,8 @@ complete -c sealog -n "__fish_sealog_using_subcommand serve" -l prompt -d 'Ask f
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -s V -l version -d 'Print version'
-complete -c sealog -n "__fish_sealog_using_subcommand run" -l url -d 'The node to ask [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand run" -l url -d 'The node to ask: https://HOST:PORT, http://HOST:PORT or unix:PATH [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand run" -l ca-file -d 'The certificates of a private CA, PEM: over https whoever they signed is trusted, and nobody else [default: the system\'s roots]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l data-dir -d 'Run in this process on the journal in DIR instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l config -d 'Providers and limits (TOML); only with --data-dir' -r -F
@@ -88,7 +89,8 @@ cancelled\t''"
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l ability -d 'Only executions that were submitted for this ability' -r
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l limit -d 'Most executions that are listed' -r
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l after -d 'Goes on behind a list: the place that it printed at its end' -r
-complete -c sealog -n "__fish_sealog_using_subcommand ps" -l url -d 'The node to ask [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l url -d 'The node to ask: https://HOST:PORT, http://HOST:PORT or unix:PATH [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l ca-file -d 'The certificates of a private CA, PEM: over https whoever they signed is trusted, and nobody else [default: the system\'s roots]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l data-dir -d 'Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
@@ -99,7 +101,8 @@ complete -c sealog -n "__fish_sealog_using_subcommand ps" -l prompt -d 'Ask for 
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -s V -l version -d 'Print version'
-complete -c sealog -n "__fish_sealog_using_subcommand show" -l url -d 'The node to ask [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l url -d 'The node to ask: https://HOST:PORT, http://HOST:PORT or unix:PATH [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l ca-file -d 'The certificates of a private CA, PEM: over https whoever they signed is trusted, and nobody else [default: the system\'s roots]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l data-dir -d 'Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
@@ -111,7 +114,8 @@ complete -c sealog -n "__fish_sealog_using_subcommand show" -l json -d 'Machine-
 complete -c sealog -n "__fish_sealog_using_subcommand show" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand show" -s V -l version -d 'Print version'
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l after -d 'Only events behind this sequence' -r
-complete -c sealog -n "__fish_sealog_using_subcommand tail" -l url -d 'The node to ask [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l url -d 'The node to ask: https://HOST:PORT, http://HOST:PORT or unix:PATH [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l ca-file -d 'The certificates of a private CA, PEM: over https whoever they signed is trusted, and nobody else [default: the system\'s roots]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l data-dir -d 'Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
@@ -123,7 +127,8 @@ complete -c sealog -n "__fish_sealog_using_subcommand tail" -l prompt -d 'Ask fo
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -s V -l version -d 'Print version'
-complete -c sealog -n "__fish_sealog_using_subcommand cancel" -l url -d 'The node to ask [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand cancel" -l url -d 'The node to ask: https://HOST:PORT, http://HOST:PORT or unix:PATH [default: http://127.0.0.1:4320]' -r
+complete -c sealog -n "__fish_sealog_using_subcommand cancel" -l ca-file -d 'The certificates of a private CA, PEM: over https whoever they signed is trusted, and nobody else [default: the system\'s roots]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand cancel" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand cancel" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand cancel" -s h -l help -d 'Print help'

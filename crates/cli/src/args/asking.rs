@@ -9,9 +9,13 @@ use super::{KeyArgs, PlaceArgs};
 /// The node that is asked.
 #[derive(Clone, Debug, Default, Args)]
 pub struct NodeArgs {
-    /// The node to ask [default: http://127.0.0.1:4320]
+    /// The node to ask: https://HOST:PORT, http://HOST:PORT or unix:PATH [default: http://127.0.0.1:4320]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
+    /// The certificates of a private CA, PEM: over https whoever they signed is trusted, and nobody else [default: the
+    /// system's roots]
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
     /// A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
@@ -24,7 +28,7 @@ pub struct WhereArgs {
     pub node: NodeArgs,
     /// Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys
     /// below are taken
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "token_file"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "ca_file", "token_file"])]
     pub data_dir: Option<PathBuf>,
     #[command(flatten)]
     pub place: PlaceArgs,

@@ -199,17 +199,17 @@ fn invalid(message: &str, args: &Run) -> Failure {
 fn not_submitted(error: ClientError, args: &Run) -> Failure {
     let what = error.to_string();
     let has_key = args.idempotency_key.is_some();
+    if let Some(failure) = asking::not_reached(&error) {
+        return failure.because(error);
+    }
     let failure = match &error {
         ClientError::Api(api) if api.code == "invalid_request" => invalid(&what, args),
         ClientError::Api(api) if [401, 403].contains(&api.status) => Failure::usage("not_allowed", what)
             .safe("nothing was started")
             .next("name a file with a token of the node that may write: --token-file FILE"),
-        ClientError::BadArgument(_) | ClientError::BadBaseUrl(_) | ClientError::HttpsUnsupported => {
+        ClientError::BadArgument(_) | ClientError::BadBaseUrl(_) => {
             Failure::usage("bad_argument", what).next("sealog run --help")
         }
-        ClientError::Connect(_) => Failure::new(Exit::TryAgain, "no_node", what)
-            .safe("nothing was sent")
-            .next("start a node: sealog serve"),
         _ if !error.may_have_taken_effect() => Failure::new(Exit::TryAgain, "refused", what)
             .safe("nothing was started")
             .next("run the same command again in a moment"),

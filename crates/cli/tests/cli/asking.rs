@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran, id_in};
+use crate::bench::{Bench, Node, Ran, id_in};
 
 const STALL: &str = r#"{"mock":{"stall_after":1}}"#;
 const JOURNAL: [&str; 4] = ["--data-dir", "data", "--key-file", "key"];
@@ -15,9 +15,9 @@ fn over_journal(bench: &Bench, words: &[&str]) -> Ran {
 }
 
 /// An execution of this node that says one word and then waits.
-fn stalled(bench: &Bench, url: &str) -> String {
+pub fn stalled(bench: &Bench, place: &[&str]) -> String {
     let mut child = bench
-        .command(&["run", "hi", "--url", url, "--extensions", STALL])
+        .command(&[&["run", "hi", "--extensions", STALL], place].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -113,7 +113,7 @@ fn a_node_is_asked_and_told_to_cancel() {
     let node = bench.node(&[]);
     let url = node.url().to_owned();
     let at_node = |words: &[&str]| bench.run(&[words, &["--url", &url]].concat());
-    let id = stalled(&bench, &url);
+    let id = stalled(&bench, &["--url", &url]);
     let listed = at_node(&["ps", "--status", "running"]).expect(0).stdout;
     assert!(listed.contains(&id) && listed.contains("text-generation"), "{listed}");
     // What there is, and then it ends by itself.
@@ -126,14 +126,12 @@ fn a_node_is_asked_and_told_to_cancel() {
     assert_eq!(at_node(&["ps", "--after", "nonsense"]).expect(2).word(), "invalid_request");
 }
 
-#[test]
-fn following_goes_on_across_a_restart_and_says_where() {
-    let bench = Bench::new();
-    let node = bench.node(&[]);
-    let url = node.url().to_owned();
-    let id = stalled(&bench, &url);
+/// Follows an execution of `node` while it is killed and started again; `place` is what a client says of where it is,
+/// `listen` what the second start is told.
+pub fn goes_on_across_a_restart(bench: &Bench, node: Node, place: &[&str], listen: &[&str]) {
+    let id = stalled(bench, place);
     let mut following = bench
-        .command(&["tail", "-f", &id, "--url", &url])
+        .command(&[&["tail", "-f", &id], place].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -141,20 +139,31 @@ fn following_goes_on_across_a_restart_and_says_where() {
     let mut word = [0; 5];
     following.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
     node.kill();
-    let address = url.strip_prefix("http://").unwrap();
-    let arguments = ["serve", "--data-dir", "data", "--key-file", "key", "--listen", address];
-    let node = crate::bench::Node::start(bench.command(&arguments));
+    let node = Node::start(bench.command(&[&["serve"], &JOURNAL[..], listen].concat()));
     let ran = Ran::from(following.wait_with_output().unwrap()).expect(21);
     assert!(ran.stderr.contains("the connection was lost; it goes on behind event 3"), "{}", ran.stderr);
     assert!(ran.stderr.contains("outcome_unknown") || ran.word() == "outcome_unknown", "{}", ran.stderr);
-    node.stop();
+    assert_eq!(node.stop().0, Some(0));
+}
+
+#[test]
+fn following_goes_on_across_a_restart_and_says_where() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    let url = node.url().to_owned();
+    goes_on_across_a_restart(
+        &bench,
+        node,
+        &["--url", &url],
+        &["--listen", url.strip_prefix("http://").unwrap()],
+    );
 }
 
 #[test]
 fn a_journal_that_stopped_in_the_middle_says_so() {
     let bench = Bench::new();
     let node = bench.node(&[]);
-    let id = stalled(&bench, node.url());
+    let id = stalled(&bench, &["--url", node.url()]);
     node.kill();
     assert_eq!(over_journal(&bench, &["tail", &id]).expect(0).stdout, "hello\n");
     let ran = over_journal(&bench, &["tail", "-f", &id]).expect(21);

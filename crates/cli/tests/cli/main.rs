@@ -23,6 +23,7 @@ mod listening;
 mod node;
 mod operation;
 mod page;
+mod reaching;
 mod read_only;
 mod reading;
 mod rekey;

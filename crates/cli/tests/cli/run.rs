@@ -142,7 +142,7 @@ fn without_a_node_it_is_75() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let ran = bench.run(&["run", "hi", "--url", &format!("http://127.0.0.1:{port}")]).expect(75);
     assert_eq!(ran.word(), "no_node");
-    for url in ["https://127.0.0.1:1", "nonsense"] {
+    for url in ["ftp://127.0.0.1:1", "nonsense"] {
         bench.run(&["run", "hi", "--url", url]).expect(2);
     }
 }
