@@ -130,12 +130,30 @@ impl Node {
         service::watch(Arc::clone(&self.store));
     }
 
+    /// Does `work` and closes the journal behind it, whatever came of it. This is the one way out of an open node: between
+    /// its opening and this nothing may give up. What `work` came to counts, and only then how the journal closed.
+    ///
+    /// # Errors
+    /// As `work`, else as [`Node::close`].
+    pub async fn closing<T>(&self, work: impl Future<Output = Result<T>>, render: Render) -> Result<T> {
+        let ended = work.await;
+        match (ended, self.close().await) {
+            (Ok(value), closed) => closed.map(|()| value),
+            (Err(failure), Ok(())) => Err(failure),
+            // Two things went wrong, and what is safe is what the second one says.
+            (Err(failure), Err(not_closed)) => {
+                render.note(&not_closed.what);
+                Err(failure.safe(not_closed.safe))
+            }
+        }
+    }
+
     /// Seals and closes the journal. Nobody may wait for an event any more.
     ///
     /// # Errors
     /// Exit 75: the journal's writer had stopped; the next start recovers. Exit 13: damage had stopped it; the next
     /// start refuses.
-    pub async fn close(&self) -> Result<()> {
+    async fn close(&self) -> Result<()> {
         let closed = self.store.close().await;
         match self.store.damage() {
             Some(damage) => Err(Failure::journal(damage, &self.dir)),

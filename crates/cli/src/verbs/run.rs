@@ -105,10 +105,12 @@ fn in_process(args: &Run, dir: &Path, body: &str, render: Render) -> Result<Exit
     let runtime = runtime()?;
     runtime.block_on(async {
         let node = Node::open(&ready, config, dir, GRACE_MS, Vec::new(), render)?;
-        let ended = on_engine(args, &node, body, render).await;
-        node.engine.shutdown().await;
-        let closed = node.close().await;
-        ended.and_then(|exit| closed.map(|()| exit))
+        let running = async {
+            let ended = on_engine(args, &node, body, render).await;
+            node.engine.shutdown().await;
+            ended
+        };
+        node.closing(running, render).await
     })
 }
 

@@ -52,12 +52,22 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
         true => Source::Reading(opening::for_reading(&dir, args.place, &args.key, render)?),
         false => Source::Writing(opening::for_writing(&dir, args.place, args.expect, &args.key, render)?),
     };
+    let request_ids = Arc::new(request_ids(&RealEntropy)?);
     // Before the runtime, and ended behind it: its client blocks.
     let export = Traces::start()?;
     let runtime = runtime()?;
     let starting = Starting::begin();
     let ended = runtime.block_on(async {
-        let reader_stall_ms = config.store.reader_stall_ms;
+        let options = ServerOptions {
+            grace_ms: args.grace_ms,
+            reader_stall_ms: config.store.reader_stall_ms,
+            max_connections: process::connections_max(),
+            allow_non_loopback: access.allows_remote(args),
+            tls: access.tls.clone(),
+            guard: access.guard.clone(),
+            request_ids,
+            ..ServerOptions::default()
+        };
         let node = match &source {
             Source::Writing(ready) => {
                 Node::open(ready, config, &dir, args.grace_ms, export.observers(), render)?
@@ -67,7 +77,8 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
         if let Some(budget) = &node.budget {
             render.note(&budget.line());
         }
-        serve(args, &node, access, starting, reader_stall_ms, render).await
+        // The journal is open: whatever comes of the rest, it is closed.
+        node.closing(serve(args, &node, &access, options, starting, render), render).await
     });
     // What still blocks a thread now is past its grace.
     runtime.shutdown_background();
@@ -123,45 +134,22 @@ pub fn runtime() -> Result<Runtime> {
     })
 }
 
+/// Serves an open node until it is to stop.
 async fn serve(
     args: &Serve,
     node: &Node,
-    access: Access,
+    access: &Access,
+    options: ServerOptions,
     starting: Starting,
-    reader_stall_ms: u64,
     render: Render,
 ) -> Result<Exit> {
     let stats = Arc::<ServerStats>::default();
-    let options = ServerOptions {
-        grace_ms: args.grace_ms,
-        reader_stall_ms,
-        max_connections: process::connections_max(),
-        allow_non_loopback: access.allows_remote(args),
-        tls: access.tls.clone(),
-        guard: access.guard.clone(),
-        operation: Some(Arc::new(node.operation(Arc::clone(&stats)))),
-        request_ids: Arc::new(request_ids()?),
-        stats,
-        ..ServerOptions::default()
-    };
-    let (server, _name, place) = match listen(&args.listen, options).await {
-        Ok(listening) => listening,
-        Err(failure) => {
-            node.close().await?;
-            return Err(failure);
-        }
-    };
-    let stop = match access.follow_hangups(render).and_then(|()| stop_signal()) {
-        Ok(stop) => stop,
-        Err(failure) => {
-            node.close().await?;
-            return Err(failure);
-        }
-    };
-    if let Err(failure) = render.data(&format!("sealog listening on {place}\n")) {
-        node.close().await?;
-        return Err(failure);
-    }
+    let operation = Arc::new(node.operation(Arc::clone(&stats)));
+    let options = ServerOptions { operation: Some(operation), stats, ..options };
+    let (server, _name, place) = listen(&args.listen, options).await?;
+    access.follow_hangups(render)?;
+    let stop = stop_signal()?;
+    render.data(&format!("sealog listening on {place}\n"))?;
     drop(starting);
     service::ready(&place);
     node.watch();
@@ -169,10 +157,8 @@ async fn serve(
         stop.await;
         service::stopping();
     };
-    let ended = server.run(node.engine.clone(), stop).await;
-    let closed = node.close().await;
-    match ended {
-        Ok(Shutdown::Clean) => closed.map(|()| Exit::Success),
+    match server.run(node.engine.clone(), stop).await {
+        Ok(Shutdown::Clean) => Ok(Exit::Success),
         Ok(Shutdown::GraceExpired) => {
             Err(Failure::new(Exit::Failed, "grace_expired", "grace period expired")
                 .safe("everything acknowledged is durable; what was still open was dropped")
@@ -201,9 +187,9 @@ pub fn stop_signal() -> Result<impl Future<Output = ()>> {
 }
 
 /// Ids that no other start of a node gives.
-fn request_ids() -> Result<RequestIds> {
+fn request_ids(entropy: &dyn Entropy) -> Result<RequestIds> {
     let mut random = [0; 6];
-    RealEntropy.fill(&mut random).map_err(|_| opening::no_randomness())?;
+    entropy.fill(&mut random).map_err(|_| opening::no_randomness())?;
     Ok(RequestIds::new(&hex(&random)))
 }
 
@@ -260,4 +246,27 @@ fn listener_broke(broke: ListenerBroke) -> Failure {
         .safe("everything acknowledged is durable")
         .next("start again")
         .because(broke)
+}
+
+#[cfg(test)]
+mod tests {
+    use sealog_disk::EntropyError;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Dry;
+
+    impl Entropy for Dry {
+        fn fill(&self, _: &mut [u8]) -> std::result::Result<(), EntropyError> {
+            Err(EntropyError)
+        }
+    }
+
+    #[test]
+    fn ids_of_requests_want_randomness_and_say_so() {
+        let failure = request_ids(&Dry).unwrap_err();
+        assert_eq!((failure.exit, failure.code), (Exit::TryAgain, "no_randomness"));
+        assert!(request_ids(&RealEntropy).is_ok());
+    }
 }

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 
 use rustix::process::Signal;
 
-use crate::bench::{Bench, Node, id_in};
+use crate::bench::{Bench, Node, Ran, id_in};
 
 #[test]
 fn the_first_line_names_the_port_and_the_node_answers() {
@@ -67,6 +67,22 @@ fn a_taken_port_is_said_and_the_journal_closed() {
     assert_eq!(bench.run(&serve).expect(1).word(), "listen_failed");
     let inspect = bench.run(&["journal", "inspect", "data", "--key-file", "key", "--json"]).json();
     assert_eq!(inspect["head"]["closed"], true);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a device that takes nothing is a file")]
+fn a_start_that_nobody_can_be_told_of_closes_the_journal() {
+    let bench = Bench::new();
+    bench.init();
+    for listen in ["127.0.0.1:0", "unix:node.sock"] {
+        let serve = ["serve", "--data-dir", "data", "--key-file", "key", "--listen", listen];
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran: Ran = bench.command(&serve).stdout(full).output().unwrap().into();
+        assert_eq!(ran.expect(1).word(), "output_failed");
+        let inspect = bench.run(&["journal", "inspect", "data", "--key-file", "key", "--json"]).json();
+        assert_eq!(inspect["head"]["closed"], true);
+        assert!(!bench.path("node.sock").exists());
+    }
 }
 
 #[test]
