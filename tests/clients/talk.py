@@ -44,6 +44,9 @@ def chat(url):
     client = of_openai(url)
     names = [model.id for model in client.models.list()]
     assert MODEL in names and "model-s" in names and "scripted-text" in names, names
+    for name in (MODEL, "model-s", "scripted-text"):
+        assert client.models.retrieve(name).id == name
+    assert raises(openai.NotFoundError, lambda: client.models.retrieve("nobody/model-s")).code == "model_not_found"
     # Text and usage, at once and streamed.
     answer = client.chat.completions.create(model="scripted-text", messages=[{"role": "user", "content": "hi"}])
     assert answer.choices[0].message.content == "hello from upstream", answer
@@ -92,6 +95,24 @@ def chat(url):
     assert keyed().id == keyed().id
 
 
+def not_served_by_openai(url, response):
+    """`patient` would try a fault of the server's again, for longer than this test takes."""
+    patient = openai.OpenAI(base_url=f"{url}/v1", api_key="not-a-token", max_retries=50, timeout=60)
+    for call in [
+        lambda: patient.embeddings.create(model=MODEL, input="hi"),
+        lambda: patient.completions.create(model=MODEL, prompt="hi"),
+        lambda: patient.moderations.create(input="hi"),
+        lambda: patient.images.generate(model=MODEL, prompt="hi"),
+        lambda: patient.files.list(),
+        lambda: patient.chat.completions.list(),
+        lambda: patient.responses.input_items.list(response),
+        lambda: patient.responses.delete(response),
+        lambda: patient.models.delete(MODEL),
+    ]:
+        assert raises(openai.NotFoundError, call).code == "endpoint_not_served"
+    assert patient.responses.retrieve(response).id == response
+
+
 def responses(url, upstream):
     client = of_openai(url)
     answer = client.responses.create(model=MODEL, input="hi", instructions="be brief")
@@ -131,6 +152,10 @@ def responses(url, upstream):
     held = client.responses.create(model=MODEL, input="hold 10", background=True)
     assert held.status == "queued", held
     assert client.responses.cancel(held.id).status == "cancelled"
+    assert client.responses.cancel(held.id).status == "cancelled"
+    assert client.responses.cancel(identity).status == "completed"
+    raises(openai.NotFoundError, lambda: client.responses.cancel("resp_unknown"))
+    not_served_by_openai(url, identity)
     assert raises(openai.RateLimitError, lambda: client.responses.create(model=MODEL, input="fail 429")).status_code == 429
     error = raises(openai.BadRequestError, lambda: client.responses.create(
         model=MODEL, input="hi", previous_response_id=identity))
@@ -142,6 +167,17 @@ def responses(url, upstream):
 def messages(url):
     client = of_anthropic(url)
     assert MODEL in [model.id for model in client.models.list()]
+    assert client.models.retrieve(MODEL).id == MODEL
+    error = raises(anthropic.NotFoundError, lambda: client.models.retrieve("nobody"))
+    assert error.body["error"]["type"] == "not_found_error", error.body
+    patient = anthropic.Anthropic(base_url=url, api_key="not-a-token", max_retries=50, timeout=60)
+    said = [{"role": "user", "content": "hi"}]
+    for call in [
+        lambda: patient.messages.count_tokens(model=MODEL, messages=said),
+        lambda: patient.messages.batches.list(),
+        lambda: patient.beta.files.list(),
+    ]:
+        assert raises(anthropic.NotFoundError, call).body["error"]["type"] == "not_found_error"
     create = lambda text, **more: client.messages.create(  # noqa: E731
         model=MODEL, max_tokens=100, messages=[{"role": "user", "content": text}], **more)
     answer = create("hi", system="be brief")
@@ -197,7 +233,9 @@ def tokens(url, token):
         (openai, lambda key: of_openai(url, key).responses.create(model=MODEL, input="hi")),
         (openai, lambda key: list(of_openai(url, key).models.list())),
         (anthropic, lambda key: of_anthropic(url, key).messages.create(model=MODEL, max_tokens=9, messages=said)),
+        (openai, lambda key: of_openai(url, key).models.retrieve(MODEL)),
         (anthropic, lambda key: list(of_anthropic(url, key).models.list())),
+        (anthropic, lambda key: of_anthropic(url, key).models.retrieve(MODEL)),
     ]
     for library, call in talk:
         raises(library.AuthenticationError, lambda: call("not-a-token"))

@@ -118,6 +118,12 @@ fn not_found(dialect: Dialect, code: &str, message: &str, member: Option<&'stati
     }
 }
 
+/// The dialect's interface has it, and a node does not. Its clients take 404 for final and never for a fault of the
+/// server's, which 501 would be to them.
+pub fn not_served(dialect: Dialect) -> ErrorAnswer {
+    not_found(dialect, "endpoint_not_served", "This node does not serve this endpoint", None)
+}
+
 /// No response of that id is kept.
 pub fn response_not_found() -> ErrorAnswer {
     not_found(Dialect::OpenAiResponses, "response_not_found", "The response does not exist", None)
@@ -145,6 +151,14 @@ mod tests {
             r#"{"error":{"message":"Invalid value: 'top_k'","type":"invalid_request_error"},"request_id":null,"type":"error"}"#
         );
         assert!(!anthropic.retry && openai.retry);
+        for (dialect, word) in [
+            (Dialect::OpenAiChat, r#""code":"endpoint_not_served""#),
+            (Dialect::OpenAiResponses, r#""code":"endpoint_not_served""#),
+            (Dialect::AnthropicMessages, r#""type":"not_found_error""#),
+        ] {
+            let answer = not_served(dialect);
+            assert!(answer.status == 404 && !answer.retry && answer.body.contains(word), "{answer:?}");
+        }
         assert!(response_not_found().body.contains("response_not_found"));
         assert!(model_not_found(Dialect::OpenAiChat).body.contains(r#""param":"model""#));
     }

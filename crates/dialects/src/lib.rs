@@ -15,13 +15,15 @@ mod error;
 mod members;
 mod messages;
 mod models;
+mod paths;
 mod responses;
 mod told;
 mod usage;
 
 pub use answer::{Answer, Frame, Head};
 pub use asked::{Asked, read};
-pub use error::{ErrorAnswer, Refusal, failed, model_not_found, refused, response_not_found};
-pub use models::{Choice, choose, list};
+pub use error::{ErrorAnswer, Refusal, failed, model_not_found, not_served, refused, response_not_found};
+pub use models::{Choice, choose, list, one};
+pub use paths::dialect_of;
 pub use responses::{execution_of, response_id};
 pub use told::{Failed, Told, What};

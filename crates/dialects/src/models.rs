@@ -40,6 +40,18 @@ pub fn choose(name: &str, manifests: &[ProviderManifest]) -> Option<Choice> {
 
 /// The list of everything that [`choose`] knows, in an object that the clients of all dialects read.
 pub fn list(manifests: &[ProviderManifest]) -> String {
+    let data = entries(manifests);
+    let id = |model: Option<&Value>| model.map_or(Value::Null, |model| model["id"].clone());
+    let (first, last) = (id(data.first()), id(data.last()));
+    json!({"object": "list", "data": data, "has_more": false, "first_id": first, "last_id": last}).to_string()
+}
+
+/// The entry of [`list`] with that name.
+pub fn one(name: &str, manifests: &[ProviderManifest]) -> Option<String> {
+    entries(manifests).into_iter().find(|model| model["id"] == name).map(|model| model.to_string())
+}
+
+fn entries(manifests: &[ProviderManifest]) -> Vec<Value> {
     let mut seen = BTreeSet::new();
     let mut data: Vec<Value> = Vec::new();
     let mut add = |id: String, owner: &str| {
@@ -63,9 +75,7 @@ pub fn list(manifests: &[ProviderManifest]) -> String {
             add(ability.clone(), "sealog");
         }
     }
-    let id = |model: Option<&Value>| model.map_or(Value::Null, |model| model["id"].clone());
-    let (first, last) = (id(data.first()), id(data.last()));
-    json!({"object": "list", "data": data, "has_more": false, "first_id": first, "last_id": last}).to_string()
+    data
 }
 
 #[cfg(test)]
@@ -150,6 +160,13 @@ mod tests {
         );
         for id in ids {
             assert_eq!(choose(id, &manifests()).is_none(), id.ends_with("idle"), "{id}");
+        }
+        for entry in listed["data"].as_array().unwrap() {
+            let found = one(entry["id"].as_str().unwrap(), &manifests()).unwrap();
+            assert_eq!(&serde_json::from_str::<Value>(&found).unwrap(), entry);
+        }
+        for unknown in ["", "a", "a/", "/m", "M"] {
+            assert_eq!(one(unknown, &manifests()), None, "{unknown}");
         }
         assert_eq!((&listed["first_id"], &listed["last_id"]), (&json!("a/m"), &json!("poems")));
     }

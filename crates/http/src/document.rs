@@ -305,7 +305,8 @@ fn info() -> Value {
         "description":
             "Every response carries `x-content-type-options: nosniff` and `cache-control: no-store`. JSON responses have\n\
              the content type `application/json; charset=utf-8`. Any path or method that is not listed here is answered\n\
-             with 404 and `{\"error\":{\"code\":\"not_found\",\"message\":\"Route not found\"}}`; there is no 405.\n\
+             with 404 and `{\"error\":{\"code\":\"not_found\",\"message\":\"Route not found\"}}`, or with 404 in the form of the API\n\
+             whose path it is; there is no 405.\n\
              The rules behind this document are in `spec/protocol.md` and `spec/runtime-model.md`.\n",
     })
 }

@@ -86,7 +86,9 @@ pub(crate) async fn identified(
         },
     };
     let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
+    // An id that may have slashes is an id as any other.
+    let route = route.replace("{*", "{");
     let mut response = next.run(request).await;
     tracing::info!(
         request_id = id.to_str().unwrap_or_default(),

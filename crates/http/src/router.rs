@@ -12,7 +12,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any};
-use http::{HeaderValue, Version, header};
+use http::{HeaderMap, HeaderValue, Uri, Version, header};
 use sealog_engine::Engine;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -23,7 +23,7 @@ use crate::guard::guarded;
 use crate::options::ServerOptions;
 use crate::request_id::identified;
 use crate::routes;
-use crate::routes::dialects::Door;
+use crate::routes::dialects::{Door, dialect_of, not_served};
 use crate::stats::counted;
 
 /// What a handler needs.
@@ -38,7 +38,7 @@ pub(crate) struct Api {
 pub struct Route {
     /// `GET` or `POST`.
     pub method: Method,
-    /// With `{id}` where an execution's id stands.
+    /// With `{id}` where an id stands; a model's may have slashes.
     pub path: &'static str,
     handler: Handler,
 }
@@ -77,7 +77,7 @@ const fn post(path: &'static str, handler: Handler) -> Route {
 }
 
 /// Every route of the model API.
-pub const ROUTES: [Route; 17] = [
+pub const ROUTES: [Route; 18] = [
     get("/healthz", Handler::Health),
     get("/readyz", Handler::Ready),
     get("/metrics", Handler::Metrics),
@@ -95,6 +95,7 @@ pub const ROUTES: [Route; 17] = [
     post("/v1/responses/{id}/cancel", Handler::Door(Door::CancelResponse)),
     post("/v1/messages", Handler::Door(Door::Messages)),
     get("/v1/models", Handler::Door(Door::Models)),
+    get("/v1/models/{id}", Handler::Door(Door::Model)),
 ];
 
 /// `any` first: it keeps axum from adding an `Allow` header, and without the HEAD row a GET route answers HEAD.
@@ -144,15 +145,24 @@ fn with_method(only: MethodRouter<Api>, route: Route) -> MethodRouter<Api> {
     }
 }
 
-async fn route_not_found() -> ApiError {
-    ApiError::route_not_found()
+/// In the words of whoever's interface the path belongs to.
+async fn route_not_found(uri: Uri, headers: HeaderMap) -> Response {
+    match dialect_of(uri.path(), &headers) {
+        Some(dialect) => not_served(dialect),
+        None => ApiError::route_not_found().into_response(),
+    }
+}
+
+/// A path as axum matches it.
+fn pattern(path: &'static str) -> &'static str {
+    if path == "/v1/models/{id}" { "/v1/models/{*id}" } else { path }
 }
 
 /// The model API of `engine` as a router, complete with what every answer has.
 pub fn router(engine: Engine, options: Arc<ServerOptions>) -> Router {
     let mut routes = Router::new();
     for (path, methods) in paths() {
-        routes = routes.route(path, methods);
+        routes = routes.route(pattern(path), methods);
     }
     let api = Api { engine, options: Arc::clone(&options) };
     wrapped(routes.fallback(route_not_found).with_state(api), options)

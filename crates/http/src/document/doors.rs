@@ -36,6 +36,12 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .json(200, "The list.", anything())
         .dialect_errors(&[500]),
+        Operation::get("/v1/models/{id}", "getModel", "One entry of the list.")
+            .text_id_parameter(
+                "A name as the list has it, its slashes as they are or escaped; the name of nothing is 404.",
+            )
+            .json(200, "The entry.", anything())
+            .dialect_errors(&[404, 500]),
     ]
 }
 

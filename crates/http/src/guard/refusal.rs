@@ -4,19 +4,13 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, header};
+use sealog_events::Dialect;
 use serde_json::json;
 
 use super::judge::Refused;
 use crate::answer::json_answer;
 use crate::error::{ApiError, ErrorCode};
-
-/// Who speaks on a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dialect {
-    Ours,
-    OpenAi,
-    Anthropic,
-}
+use crate::routes::dialects::dialect_of;
 
 impl Refused {
     fn code(self) -> ErrorCode {
@@ -36,30 +30,18 @@ impl Refused {
     }
 }
 
-/// `/v1/models` is in both dialects; only one of them sends its version.
-fn dialect(path: &str, headers: &HeaderMap) -> Dialect {
-    match path {
-        "/v1/messages" => Dialect::Anthropic,
-        "/v1/models" if headers.contains_key("anthropic-version") => Dialect::Anthropic,
-        "/v1/chat/completions" | "/v1/models" => Dialect::OpenAi,
-        path if path == "/v1/responses" || path.starts_with("/v1/responses/") => Dialect::OpenAi,
-        path if path.starts_with("/v1/models/") => Dialect::OpenAi,
-        _ => Dialect::Ours,
-    }
-}
-
 pub(super) fn answer(refused: Refused, path: &str, headers: &HeaderMap) -> Response {
     let (code, message) = (refused.code(), refused.message());
     let unauthenticated = refused == Refused::Unauthenticated;
-    let mut response = match dialect(path, headers) {
-        Dialect::Ours => ApiError::new(code, message).into_response(),
-        Dialect::OpenAi => {
+    let mut response = match dialect_of(path, headers) {
+        None => ApiError::new(code, message).into_response(),
+        Some(Dialect::OpenAiChat | Dialect::OpenAiResponses) => {
             let word = if unauthenticated { "invalid_api_key" } else { "permission_denied" };
             let error =
                 json!({"message": message, "type": "invalid_request_error", "param": null, "code": word});
             json_answer(code.status(), json!({ "error": error }).to_string())
         }
-        Dialect::Anthropic => {
+        Some(Dialect::AnthropicMessages) => {
             let word = if unauthenticated { "authentication_error" } else { "permission_error" };
             let error = json!({"type": word, "message": message});
             json_answer(code.status(), json!({"type": "error", "error": error}).to_string())

@@ -11,13 +11,14 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::MethodRouter;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use sealog_dialects::{Answer, Asked, ErrorAnswer, Head, Refusal};
 use sealog_engine::store::{StoreError, Watch};
 use sealog_engine::{PublicError, Submission};
 use sealog_events::{Dialect, ExecutionId};
 use tokio::time::sleep;
 
+use super::id::decoded;
 use super::submit::{IDEMPOTENCY_KEY, declares_json, idempotency_key};
 use crate::answer::json_answer;
 use crate::body::{BodyRefused, read_whole};
@@ -27,6 +28,9 @@ use crate::sse::{CONTENT_TYPE, Telling, ToldStream};
 
 /// What the official clients are told about trying again.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+/// What Anthropic's clients say in every request.
+const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+const MODEL_PREFIX: &str = "/v1/models/";
 /// Which execution it is, in our own API.
 const EXECUTION: HeaderName = HeaderName::from_static("sealog-execution-id");
 
@@ -39,6 +43,7 @@ pub(crate) enum Door {
     CancelResponse,
     Messages,
     Models,
+    Model,
 }
 
 impl Door {
@@ -51,6 +56,7 @@ impl Door {
             Door::CancelResponse => only.post(super::responses::cancel),
             Door::Messages => only.post(messages),
             Door::Models => only.get(models),
+            Door::Model => only.get(model),
         }
     }
 }
@@ -73,11 +79,39 @@ async fn messages(State(api): State<Api>, request: Request) -> Response {
 }
 
 /// `GET /v1/models`: one list for the clients of all dialects.
-async fn models(State(api): State<Api>) -> Response {
+async fn models(State(api): State<Api>, uri: Uri, headers: HeaderMap) -> Response {
     match api.engine.providers() {
         Ok(manifests) => json_answer(StatusCode::OK, sealog_dialects::list(&manifests)),
-        Err(error) => error_response(failed(Dialect::OpenAiChat, &error)),
+        Err(error) => error_response(failed(asked_in(&uri, &headers), &error)),
     }
+}
+
+/// `GET /v1/models/{id}`: an entry of the list. A name may have slashes, which come as they are or escaped.
+async fn model(State(api): State<Api>, uri: Uri, headers: HeaderMap) -> Response {
+    let dialect = asked_in(&uri, &headers);
+    let name = uri.path().strip_prefix(MODEL_PREFIX).and_then(decoded);
+    let found = api.engine.providers().map_err(|error| failed(dialect, &error)).and_then(|manifests| {
+        let found = name.and_then(|name| sealog_dialects::one(&name, &manifests));
+        found.ok_or_else(|| sealog_dialects::model_not_found(dialect))
+    });
+    match found {
+        Ok(entry) => json_answer(StatusCode::OK, entry),
+        Err(error) => error_response(error),
+    }
+}
+
+/// The dialect whose clients ask on a path; `/v1/models` is in several, and only one of them sends its version.
+pub(crate) fn dialect_of(path: &str, headers: &HeaderMap) -> Option<Dialect> {
+    sealog_dialects::dialect_of(path, headers.contains_key(VERSION))
+}
+
+fn asked_in(uri: &Uri, headers: &HeaderMap) -> Dialect {
+    dialect_of(uri.path(), headers).unwrap_or(Dialect::OpenAiChat)
+}
+
+/// The answer on a path or to a method that a dialect's interface has, or might have, and a node does not.
+pub(crate) fn not_served(dialect: Dialect) -> Response {
+    error_response(sealog_dialects::not_served(dialect))
 }
 
 /// The answer of an error.

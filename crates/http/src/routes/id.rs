@@ -42,7 +42,7 @@ pub(super) fn execution_id(uri: &Uri) -> Result<ExecutionId, BadId> {
 }
 
 /// `None` for a percent sign without two hexadecimal digits, and for what is no UTF-8 after decoding.
-fn decoded(segment: &str) -> Option<String> {
+pub(super) fn decoded(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();
     while let Some(byte) = rest.next() {

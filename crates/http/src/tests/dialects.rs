@@ -418,3 +418,78 @@ async fn a_silent_stream_has_its_head_and_then_its_error() {
     let error = rest.split_terminator("\n\n").find(|frame| !frame.starts_with(':')).unwrap();
     assert!(error.starts_with("event: error\ndata: ") && error.contains("invalid_request_error"), "{error}");
 }
+
+#[tokio::test]
+async fn a_model_is_found_by_every_name_of_the_list_however_its_slashes_come() {
+    let node = Node::new(Setup::default());
+    let listed = node.look("/v1/models").await.json();
+    for entry in listed["data"].as_array().unwrap() {
+        let name = entry["id"].as_str().unwrap();
+        for path in [name.to_owned(), name.replace('/', "%2F"), name.replace('/', "%2f").replace('m', "%6D")]
+        {
+            let got = node.look(&format!("/v1/models/{path}")).await;
+            assert_eq!((got.status, &got.json()), (200, entry), "{path}");
+        }
+    }
+    for unknown in ["nobody", "nobody/model-alpha", "model-alpha/", "provider-mock%2", "%FF", "a//b"] {
+        let got = node.look(&format!("/v1/models/{unknown}")).await;
+        assert_eq!((got.status, got.header("x-should-retry")), (404, Some("false")), "{unknown}");
+        assert_eq!(got.json()["error"]["code"], "model_not_found", "{unknown}");
+        let versioned =
+            http::Request::get(format!("/v1/models/{unknown}")).header("anthropic-version", "2023-06-01");
+        let (status, _, body) = node.call(versioned.body(axum::body::Body::empty()).unwrap()).await;
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status.as_u16(), &body["error"]["type"]), (404, &json!("not_found_error")), "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_dialect_has_and_a_node_does_not_is_refused_in_that_dialect() {
+    let node = Node::new(Setup::default());
+    let kept = node.ask(RESPONSES, &responses(json!({})), None).await.json();
+    let response = format!("{RESPONSES}/{}", kept["id"].as_str().unwrap());
+    for (method, path) in [
+        ("POST", "/v1/embeddings"),
+        ("POST", "/v1/completions"),
+        ("POST", "/v1/images/generations"),
+        ("POST", "/v1/responses/input_tokens"),
+        ("GET", "/v1/responses"),
+        ("GET", &format!("{response}/input_items")),
+        ("DELETE", &response),
+        ("GET", CHAT),
+        ("GET", "/v1/chat/completions/c"),
+        ("DELETE", "/v1/models/model-alpha"),
+        ("GET", "/v1/models/"),
+        ("GET", "/v1/files"),
+    ] {
+        let request =
+            http::Request::builder().method(method).uri(path).body(axum::body::Body::empty()).unwrap();
+        let (status, headers, body) = node.call(request).await;
+        assert_eq!(
+            (status.as_u16(), &headers["x-should-retry"]),
+            (404, &http::HeaderValue::from_static("false"))
+        );
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(
+            (&body["error"]["code"], &body["error"]["message"]),
+            (&json!("endpoint_not_served"), &json!("This node does not serve this endpoint")),
+            "{method} {path}"
+        );
+    }
+    for (method, path) in [
+        ("POST", "/v1/messages/count_tokens"),
+        ("GET", "/v1/messages/batches"),
+        ("GET", MESSAGES),
+        ("POST", "/v1/complete"),
+    ] {
+        let (status, _, body) = match method {
+            "GET" => node.get(path).await,
+            _ => node.post(path, &[JSON], "{}").await,
+        };
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status.as_u16(), &body["type"]), (404, &json!("error")), "{method} {path}");
+        assert_eq!(body["error"]["type"], "not_found_error", "{method} {path}");
+    }
+    // It is still there.
+    assert_eq!(node.look(&response).await.json()["id"], kept["id"]);
+}
