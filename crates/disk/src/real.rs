@@ -16,8 +16,8 @@ mod sibling;
 mod socket;
 mod uncached;
 
-pub use directory::{OpenOptions, RealDisk};
-pub use file_system::Warning;
+pub use directory::{FOREIGN_OWNER, OPEN_TO_OTHERS, OpenOptions, RealDisk};
+pub use file_system::{Warning, is_network};
 pub use host::{RealClock, RealEntropy};
 pub use measure::{Series, SyncTimes, measure_syncs};
 pub use outside::{

@@ -17,13 +17,29 @@ pub(crate) fn take(disk: &dyn Disk, clock: &dyn Clock, wait: Duration) -> Result
             Ok(lock) => return Ok(lock),
             Err(e) if e.kind == ErrorKind::Contended => {
                 if clock.monotonic().saturating_sub(start) >= wait {
-                    return Err(JournalError::Locked { holder: holder(disk) });
+                    return Err(held(disk));
                 }
                 std::thread::sleep(RETRY_PAUSE);
             }
             Err(e) => return Err(e.into()),
         }
     }
+}
+
+/// Nobody writes here; takes nothing.
+///
+/// # Errors
+/// `Locked`, with who it is.
+pub(crate) fn nobody_holds(disk: &dyn Disk) -> Result<()> {
+    match disk.is_locked()? {
+        true => Err(held(disk)),
+        false => Ok(()),
+    }
+}
+
+/// The refusal beside a writer, with who it is.
+pub(crate) fn held(disk: &dyn Disk) -> JournalError {
+    JournalError::Locked { holder: holder(disk) }
 }
 
 /// What `LOCK` says, if it reads as the short text that a writer leaves.

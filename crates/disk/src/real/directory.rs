@@ -259,12 +259,17 @@ impl std::fmt::Debug for RealDisk {
     }
 }
 
+/// The detail of a directory that is not ours.
+pub const FOREIGN_OWNER: &str = "the directory belongs to another user";
+/// The detail of a directory that is ours, but not ours alone.
+pub const OPEN_TO_OTHERS: &str = "the directory is open to its group or to others";
+
 fn check_private(stat: &Stat) -> Result<()> {
     if stat.st_uid != geteuid().as_raw() {
-        return Err(refused(Operation::Open, "the directory belongs to another user", None));
+        return Err(refused(Operation::Open, FOREIGN_OWNER, None));
     }
     if !(Mode::from_raw_mode(stat.st_mode) & (Mode::RWXG | Mode::RWXO)).is_empty() {
-        return Err(refused(Operation::Open, "the directory is open to its group or to others", None));
+        return Err(refused(Operation::Open, OPEN_TO_OTHERS, None));
     }
     Ok(())
 }

@@ -82,6 +82,11 @@ pub(super) fn name(directory: &OwnedFd) -> &'static str {
     tables.into_iter().find(|row| row.0 == magic).map_or("unknown", |row| row.1)
 }
 
+/// Whether that is the name of a network file system, as [`DiskError::detail`] gives it.
+pub fn is_network(name: &str) -> bool {
+    NETWORK.iter().any(|row| row.1 == name)
+}
+
 /// # Errors
 /// `Unsafe`, the file system's name as detail, for a network file system that was not allowed.
 pub(super) fn judge(directory: &OwnedFd, allow_network: bool) -> Result<Vec<Warning>, DiskError> {
@@ -111,6 +116,7 @@ mod tests {
         for (magic, name) in NETWORK {
             let error = judge_magic(magic, false).expect_err("refused");
             assert_eq!((error.kind, error.detail), (ErrorKind::Unsafe, Some(name)));
+            assert!(is_network(name) && !is_network("ext4"));
             assert_eq!(judge_magic(magic, true).unwrap(), [Warning::Network(name)]);
         }
     }

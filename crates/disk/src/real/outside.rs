@@ -5,15 +5,15 @@
 
 use std::fmt;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, fsync, mkdir, open,
-    openat, rename, renameat_with, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, flock, fstat, fsync,
+    mkdir, open, openat, rename, renameat_with, seek, unlinkat,
 };
 use rustix::io::{Errno, read};
-use rustix::process::geteuid;
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, geteuid, getpid, pidfd_getfd, pidfd_open};
 
 use super::errno::{failed, failed_io};
 use crate::{DiskError, ErrorKind, Operation};
@@ -63,7 +63,8 @@ pub fn read_file(path: &Path, max_bytes: usize) -> Result<FileContent> {
 }
 
 /// Reads an inherited descriptor to its end, at most `max_bytes`. Descriptor 0 is standard input; others are
-/// opened anew through `/proc`, which needs the right to open what they lead to.
+/// opened anew through `/proc`, so that nothing of them is used up. What this user may not open, or nobody can (a
+/// socket), is read as it was handed over.
 ///
 /// # Errors
 /// As [`read_file`]; `NotFound` if there is no such descriptor.
@@ -71,7 +72,24 @@ pub fn read_fd(descriptor: u32, max_bytes: usize) -> Result<FileContent> {
     if descriptor == 0 {
         return content(std::io::stdin(), max_bytes);
     }
-    read_file(Path::new(&format!("/proc/self/fd/{descriptor}")), max_bytes)
+    match read_file(Path::new(&format!("/proc/self/fd/{descriptor}")), max_bytes) {
+        Err(error) if [ErrorKind::PermissionDenied, ErrorKind::Unsafe].contains(&error.kind) => {
+            content(handed_over(descriptor).map_err(|errno| failed(Operation::Open, errno, None))?, max_bytes)
+        }
+        other => other,
+    }
+}
+
+/// A descriptor of our own for what an inherited one leads to. A file stands at its beginning: somebody may have read
+/// it before.
+fn handed_over(descriptor: u32) -> std::result::Result<OwnedFd, Errno> {
+    let number = RawFd::try_from(descriptor).map_err(|_| Errno::BADF)?;
+    let this = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let file = pidfd_getfd(&this, number, PidfdGetfdFlags::empty())?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile {
+        seek(&file, SeekFrom::Start(0))?;
+    }
+    Ok(file)
 }
 
 fn content(file: impl std::os::fd::AsFd, max_bytes: usize) -> Result<FileContent> {
@@ -265,4 +283,24 @@ pub(super) fn sync_directory(path: &Path) -> Result<()> {
     let directory: OwnedFd =
         open(path, flags, Mode::empty()).map_err(|errno| failed(Operation::SyncDirectory, errno, None))?;
     fsync(&directory).map_err(|errno| failed(Operation::SyncDirectory, errno, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_handed_over_reads_whole_as_often_as_asked() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"key").unwrap();
+        let number = u32::try_from(file.as_raw_fd()).unwrap();
+        for _ in 0..2 {
+            let read = content(handed_over(number).unwrap(), 3).unwrap();
+            assert_eq!((&read.bytes[..], read.regular), (&b"key"[..], true));
+        }
+        assert_eq!(handed_over(1_000_000).unwrap_err(), Errno::BADF);
+        assert_eq!(handed_over(u32::MAX).unwrap_err(), Errno::BADF);
+    }
 }

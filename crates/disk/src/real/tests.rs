@@ -260,6 +260,12 @@ fn descriptors_are_read_to_their_end() {
     let read = read_fd(number, 10).unwrap();
     assert_eq!((&read.bytes[..], read.regular), (&b"passphrase"[..], false));
     assert_eq!(read_fd(1_000_000, 10).unwrap_err().kind, ErrorKind::NotFound);
+    // Nobody can open a socket anew, as another user's file cannot be.
+    let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
+    std::io::Write::write_all(&mut writer, b"handed over").unwrap();
+    drop(writer);
+    let number = u32::try_from(reader.as_raw_fd()).unwrap();
+    assert_eq!(&read_fd(number, 11).unwrap().bytes[..], b"handed over");
     let (reader, mut writer) = std::io::pipe().unwrap();
     std::io::Write::write_all(&mut writer, b"too long").unwrap();
     let number = u32::try_from(reader.as_raw_fd()).unwrap();

@@ -60,7 +60,7 @@ pub fn restore(source: &Config, files: Option<&BackupDisk>, target: &Arc<dyn Dis
     let store = Store::open(source)?;
     let (audit, ends) = audit(source, &mut Ends::default)?;
     if audit.live {
-        return Err(JournalError::Locked { holder: None });
+        return Err(lock::held(&*source.disk));
     }
     refuse_damage(&audit)?;
     let from = ends.horizon().map_or(EndRecord::NONE, |reached| reached.end);

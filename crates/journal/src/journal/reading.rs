@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::error::{JournalError, Result};
 use crate::head::{self, HeadWriter};
 use crate::journal::Journal;
+use crate::lock;
 use crate::record::Replay;
 use crate::recovery::scan::{self, ScanOptions};
 use crate::shared;
@@ -18,9 +19,7 @@ impl Journal {
     /// # Errors
     /// `Locked` beside a writer; damage, as for an open for writing.
     pub fn open_reading(config: &Config, replay: &mut dyn Replay) -> Result<Journal> {
-        if config.disk.is_locked()? {
-            return Err(JournalError::Locked { holder: None });
-        }
+        lock::nobody_holds(&*config.disk)?;
         let store = Store::open(config)?;
         let head = head::read(&*store.disk, &store.keyring)?;
         let mut build = Build::new(replay);

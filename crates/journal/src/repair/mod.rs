@@ -16,7 +16,7 @@ use sealog_journal_format::journal_records::{KIND_RESTORED, Restored};
 use crate::audit;
 use crate::backup::{Ends, begin, finish, write_one};
 use crate::config::Config;
-use crate::error::{JournalError, Result};
+use crate::error::Result;
 use crate::head::HeadContent;
 use crate::journal::Journal;
 use crate::lock;
@@ -52,9 +52,7 @@ pub struct Repaired {
 /// errors. What stands in `target` then is no journal that anybody may use.
 pub fn repair(source: &Config, target: &Arc<dyn Disk>) -> Result<Repaired> {
     let store = Store::open(source)?;
-    if source.disk.is_locked()? {
-        return Err(JournalError::Locked { holder: None });
-    }
+    lock::nobody_holds(&*source.disk)?;
     let (_, ends) = audit::once(source, Ends::default())?;
     let from = ends.horizon().map_or(EndRecord::NONE, |reached| reached.end);
     let held = lock::take(&**target, &*source.clock, source.tuning.lock_wait)?;
