@@ -60,7 +60,7 @@ pub enum Verb {
     /// Make the bearer tokens that a node asks for
     #[command(subcommand)]
     Token(token::Token),
-    /// Create, look at, check and replay a journal
+    /// Everything about a journal on disk: check, replay, back up, restore, repair, export, compact, change keys
     #[command(subcommand)]
     Journal(Journal),
 }
@@ -115,8 +115,6 @@ pub struct Serve {
     /// Listen beyond this machine without tokens and TLS: put a proxy in front that has both
     #[arg(long)]
     pub allow_remote: bool,
-    #[command(flatten)]
-    pub access: AccessArgs,
     /// Serve a stopped journal or a backup as it is: no lock, no byte changed, works on read-only media; writes get 503
     #[arg(long, conflicts_with_all = ["no_create", "store_id"])]
     pub read_only: bool,
@@ -134,6 +132,9 @@ pub struct Serve {
     pub expect: ExpectArgs,
     #[command(flatten)]
     pub place: PlaceArgs,
+    // Behind the flags without a heading: a heading goes on to whatever stands below it.
+    #[command(flatten)]
+    pub access: AccessArgs,
     #[command(flatten)]
     pub key: KeyArgs,
 }
@@ -158,6 +159,12 @@ pub struct Run {
     /// What the model must be able to do; `GET /v1/providers` lists what the node's models can
     #[arg(long, value_name = "NAME", default_value = "text-generation")]
     pub ability: String,
+    /// Ask this provider before others that can do it; several are asked in the order given
+    #[arg(long, value_name = "ID")]
+    pub provider: Vec<String>,
+    /// Ask the next provider when one fails in a way that may be retried, before any output
+    #[arg(long)]
+    pub allow_fallback: bool,
     /// The request's `extensions`, a JSON object
     #[arg(long, value_name = "JSON")]
     pub extensions: Option<String>,
@@ -412,6 +419,38 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// The flags of `verb` below each heading, in the help's order.
+    fn headings(verb: &str) -> Vec<(String, Vec<String>)> {
+        let mut command = Cli::command();
+        command.build();
+        let verb = command.find_subcommand(verb).unwrap();
+        let mut found: Vec<(String, Vec<String>)> = Vec::new();
+        for argument in verb.get_arguments() {
+            let heading = argument.get_help_heading().unwrap_or_default().to_owned();
+            let name = argument.get_id().to_string();
+            match found.iter_mut().find(|(known, _)| *known == heading) {
+                Some((_, names)) => names.push(name),
+                None => found.push((heading, vec![name])),
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_heading_holds_its_own_flags_alone() {
+        for verb in ["serve", "run", "ps", "tail"] {
+            for (heading, names) in headings(verb) {
+                let own: &[&str] = match heading.split(' ').next() {
+                    Some("Key") => &["key_file", "key_fd", "passphrase_file", "prompt"],
+                    Some("Access") => &["token_file", "tls_cert", "tls_key", "allow_host", "allow_origin"],
+                    _ => continue,
+                };
+                assert_eq!(names, own, "{verb}: {heading}");
+            }
+        }
+        assert!(headings("serve").iter().any(|(heading, _)| heading == "Access"));
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Asked {
     pub async fn list(&self, query: &ListQuery) -> Result<ListPage> {
         let store = match self {
             Asked::Node(client) => {
-                return client.list(query).await.map_err(|error| not_answered(error, Exit::TryAgain));
+                return client.list(query).await.map_err(not_read);
             }
             Asked::Journal(store) => store,
         };
@@ -75,7 +75,7 @@ impl Asked {
     pub async fn snapshot(&self, id: &str) -> Result<String> {
         let found = match self {
             Asked::Node(client) => {
-                let found = client.snapshot(id).await.map_err(|error| not_answered(error, Exit::TryAgain))?;
+                let found = client.snapshot(id).await.map_err(not_read)?;
                 found.map(|snapshot| snapshot.json)
             }
             Asked::Journal(store) => match ExecutionId::parse(id) {
@@ -118,14 +118,21 @@ pub fn not_found() -> Failure {
         .next("list what there is: sealog ps")
 }
 
+/// [`not_answered`] to a question that the node's journal answers as well.
+fn not_read(error: ClientError) -> Failure {
+    let failure = not_answered(error, Exit::TryAgain);
+    match failure.code {
+        "no_node" => failure.next("start a node: sealog serve; or read its journal: --data-dir DIR"),
+        _ => failure,
+    }
+}
+
 /// What a node said instead of an answer, or why it said nothing.
 pub fn not_answered(error: ClientError, otherwise: Exit) -> Failure {
     let what = error.to_string();
     if let Some(failure) = asking::not_reached(&error) {
         return match error {
-            ClientError::Connect(_) => failure
-                .safe(NOTHING_CHANGED)
-                .next("start a node: sealog serve; or read its journal: --data-dir DIR"),
+            ClientError::Connect(_) => failure.safe(NOTHING_CHANGED),
             _ => failure,
         }
         .because(error);

@@ -45,7 +45,8 @@ pub fn client(args: &NodeArgs) -> Result<Client> {
     let content = read_file(&path, FILE_BYTES_MAX)
         .map_err(|error| bad("it cannot be read, or is too long").because(error))?;
     if content.regular && content.open_to_others() {
-        return Err(bad("its group or others have access to it"));
+        return Err(bad("its group or others have access to it")
+            .next(format!("close it to others: chmod 600 {}", shown(&path))));
     }
     let bytes = Zeroizing::new(content.bytes);
     let token = std::str::from_utf8(&bytes).map_err(|_| bad("it is not UTF-8 text"))?.trim();

@@ -52,6 +52,8 @@ pub struct NodeConfig {
 /// A member that names a place without a key.
 #[derive(Debug, PartialEq)]
 pub struct AbsentKey {
+    /// The configuration file, as it is shown; empty where a text was parsed that is none.
+    file: String,
     pub line: usize,
     member: &'static str,
 }
@@ -59,10 +61,10 @@ pub struct AbsentKey {
 impl AbsentKey {
     /// Never the name itself: somebody may have put the key there.
     pub fn words(&self) -> String {
-        let AbsentKey { line, member } = self;
+        let AbsentKey { file, line, member } = self;
         let what =
             if *member == "api_key_env" { "variable that is not set" } else { "file that is not there" };
-        format!("configuration, line {line}: providers.{member} names a {what}; requests fail until it is")
+        format!("{file}:{line}: providers.{member} names a {what}; requests fail until it is")
     }
 }
 
@@ -92,7 +94,12 @@ impl NodeConfig {
     pub fn read(path: Option<&Path>) -> Result<NodeConfig> {
         let Some(path) = path else { return NodeConfig::without_file() };
         let text = text_of(path)?;
-        parse(&text).map_err(|refused| {
+        let named = |config: NodeConfig| {
+            let absent_keys = config.absent_keys.into_iter();
+            let absent_keys = absent_keys.map(|absent| AbsentKey { file: shown(path), ..absent }).collect();
+            NodeConfig { absent_keys, ..config }
+        };
+        parse(&text).map(named).map_err(|refused| {
             let Refused { at, key, why } = refused;
             let line = at.map(|at| line_of(&text, at));
             let mut what = shown(path);
@@ -207,7 +214,7 @@ fn absent_keys_of(text: &str, providers: &Spanned<DeValue<'_>>) -> Vec<AbsentKey
             "api_key_file" => ("api_key_file", rustix::fs::stat(place).is_ok()),
             _ => return None,
         };
-        (!is_there).then(|| AbsentKey { line: line_of(text, key.span().start), member })
+        (!is_there).then(|| AbsentKey { file: String::new(), line: line_of(text, key.span().start), member })
     });
     absent.collect()
 }

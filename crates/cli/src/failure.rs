@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use sealog_disk::real::{FOREIGN_OWNER, OPEN_TO_OTHERS, is_network};
 use sealog_disk::{DiskError, ErrorKind};
 use sealog_events::Timestamp;
 use sealog_journal::{JournalError, Place, SET_ASIDE};
@@ -99,6 +100,9 @@ impl Failure {
             ),
             JournalError::KeyringDamaged => lost_keyring(&shown(dir)),
             JournalError::Missing { file } if file == "keyring" => lost_keyring(&shown(dir)),
+            JournalError::Disk(DiskError { kind: ErrorKind::Unsafe, detail, .. }) => {
+                (NOTHING_CHANGED, unsafe_place(*detail, &shown(dir)))
+            }
             _ => advice(exit, code, &shown(dir)),
         };
         Failure { place, ..Failure::new(exit, code, what).safe(safe).next(next) }
@@ -184,17 +188,48 @@ fn holder_text(note: &str) -> String {
 
 fn disk_text(error: &DiskError) -> String {
     // What is wrong with a directory is in the detail; the call that noticed it tells nobody anything.
-    if let (ErrorKind::Unsafe, Some(detail)) = (error.kind, error.detail) {
-        return detail.to_owned();
+    match (error.kind, error.detail) {
+        (ErrorKind::Unsafe, Some(name)) if is_network(name) => {
+            return format!("the directory is on a network file system ({name})");
+        }
+        (ErrorKind::Unsafe, Some(detail)) => return detail.to_owned(),
+        _ => {}
     }
     let mut text = error.to_string();
     if let Some(detail) = error.detail {
         let _ = write!(text, ": {detail}");
     }
-    if let Some(errno) = error.errno {
+    // The other kinds have one number each, or their words say it.
+    if let (ErrorKind::Io | ErrorKind::Unsupported, Some(errno)) = (error.kind, error.errno) {
         let _ = write!(text, ": {}", std::io::Error::from_raw_os_error(errno));
     }
     text
+}
+
+/// What helps with a directory that is refused as it stands.
+fn unsafe_place(detail: Option<&str>, dir: &str) -> String {
+    match detail {
+        Some(FOREIGN_OWNER) => format!(
+            "run the same command as the user that {dir} belongs to; a key that only root reads comes in on a \
+             descriptor: runuser -u USER -- sealog .. --key-fd 3 3<FILE"
+        ),
+        Some(OPEN_TO_OTHERS) => {
+            format!("name a directory of your own; if this is the journal's own: chmod 700 {dir}")
+        }
+        Some(name) if is_network(name) => {
+            "name a directory on a local disk; where locks and syncs are known to hold: --allow-network-fs"
+                .into()
+        }
+        Some(_) | None => "name a directory of your own, on a local disk and no link".into(),
+    }
+}
+
+/// What comes next with a damaged journal, worst loss last.
+pub fn with_damage(dir: &str) -> String {
+    format!(
+        "keep a copy of {dir} as it is; then restore a backup (sealog journal restore BACKUP NEWDIR), or make a journal of \
+         what reads: sealog journal repair {dir} NEWDIR"
+    )
 }
 
 /// Without a keyring nothing opens, so no verb that opens the journal helps.
@@ -203,7 +238,7 @@ fn lost_keyring(dir: &str) -> (&'static str, String) {
         "no byte on disk was changed; without a keyring no key opens the journal",
         format!(
             "put an exported keyring back: sealog journal rekey {dir} import-keyring FILE; without one, restore a \
-             backup, which has the keyring in it: sealog journal restore BACKUP DEST"
+             backup, which has the keyring in it: sealog journal restore BACKUP NEWDIR"
         ),
     )
 }
@@ -224,28 +259,26 @@ fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
         Exit::Locked => (
             "the other process keeps the journal; nothing was changed",
             format!(
-                "stop that process, or go on beside it: `sealog run` without --data-dir asks a node, and \
-                 this looks: sealog journal inspect {dir}"
+                "stop that process, or go on beside it: `sealog ps`, `show`, `tail` and `run` without --data-dir ask \
+                 its node, and this looks: sealog journal inspect {dir}"
             ),
         ),
         Exit::WrongKey => (
             "the journal is as it was; only the key did not fit",
-            format!("sealog journal inspect {dir} --key-file FILE (the key file of this journal)"),
+            format!(
+                "name the key file or the passphrase of this journal: sealog journal inspect {dir} --key-file FILE, or \
+                 --passphrase-file FILE"
+            ),
         ),
         Exit::Damaged => (
             "no byte on disk was changed; everything that still reads can be exported",
-            format!("sealog journal verify {dir}; copy the directory before anything else"),
+            format!("sealog journal verify {dir} names every place; {}", with_damage(dir)),
         ),
         Exit::NewerFormat => (NOTHING_CHANGED, "use the release of sealog that wrote this journal".into()),
         Exit::TryAgain => (
             "everything acknowledged before is durable",
             "free space, descriptors or memory, check the disk, then run the same command again".into(),
         ),
-        Exit::Failed if code == "unsafe_directory" => {
-            let next =
-                "name a directory of your own, on a local disk and no link; if this is the journal's own";
-            (NOTHING_CHANGED, format!("{next}: chmod 700 {dir}"))
-        }
         Exit::Failed if code == "already_exists" => {
             ("the journal that is there was not touched", format!("sealog journal inspect {dir}"))
         }
@@ -279,7 +312,7 @@ mod tests {
         let failure = Failure::journal(JournalError::WrongKey, Path::new("/data/my journal"));
         let text = failure.text();
         assert!(text.starts_with("sealog: wrong_key: no key given here opens this journal\n"), "{text}");
-        assert!(text.contains("\n  safe: ") && text.contains("\n  next: sealog journal inspect '/data/my "));
+        assert!(text.contains("\n  safe: ") && text.contains("sealog journal inspect '/data/my "), "{text}");
         let json: serde_json::Value = serde_json::from_str(&failure.json()).unwrap();
         assert_eq!(json["error"]["code"], "wrong_key");
         assert_eq!(json["error"]["exit_code"], 12);
@@ -329,10 +362,23 @@ mod tests {
 
     #[test]
     fn an_unsafe_directory_says_what_is_wrong_with_it() {
-        let mut error = DiskError::new(sealog_disk::Operation::Open, ErrorKind::Unsafe, None);
-        error.detail = Some("a link, or not a directory");
-        let failure = Failure::directory(error, Path::new("d"));
-        assert_eq!(failure.what, "a link, or not a directory");
+        let error = DiskError::new(sealog_disk::Operation::Open, ErrorKind::Unsafe, None);
+        let failure = |detail| {
+            let error = DiskError { detail: Some(detail), ..error.clone() };
+            Failure::directory(error, Path::new("d"))
+        };
+        let linked = failure("a link, or not a directory");
+        assert_eq!(linked.what, "a link, or not a directory");
+        // Each with what helps: closing a directory does not make it ours.
+        let helps: Vec<&str> = ["chmod 700 d", "--key-fd 3 3<FILE", "--allow-network-fs", "no link"].into();
+        for (detail, help) in
+            [(OPEN_TO_OTHERS, 0), (FOREIGN_OWNER, 1), ("NFS", 2), ("a link, or not a directory", 3)]
+        {
+            let next = failure(detail).next;
+            let given: Vec<usize> = (0..helps.len()).filter(|at| next.contains(helps[*at])).collect();
+            assert_eq!(given, [help], "{detail}: {next}");
+        }
+        assert_eq!(failure("NFS").what, "the directory is on a network file system (NFS)");
     }
 
     #[test]

@@ -220,13 +220,21 @@ fn config(disk: Arc<dyn Disk>, secrets: Vec<Secret>) -> Config {
     Config { codec: Arc::new(EngineCodec), ..config }
 }
 
+/// A backup where a writer was asked for.
+pub fn is_backup(dir: &Path) -> Failure {
+    let what = "this is a backup, not a journal that may be written";
+    Failure::new(Exit::NoJournal, "is_backup", what).next(format!(
+        "make a journal of it: sealog journal restore {0} NEWDIR; or serve it as it is: sealog serve --read-only \
+         --data-dir {0}",
+        shown(dir)
+    ))
+}
+
 fn found(disk: Option<&RealDisk>, dir: &Path) -> Result<Found> {
     let Some(disk) = disk else { return Ok(Found::Nothing) };
     let manifest = Name::new(Folder::Root, "manifest").map(|name| disk.open(&name));
     if manifest.is_some_and(|opened| opened.is_ok()) {
-        let what = "this is a backup, not a journal that may be written";
-        return Err(Failure::new(Exit::NoJournal, "is_backup", what)
-            .next(format!("make a journal of it: sealog journal restore {} DEST", shown(dir))));
+        return Err(is_backup(dir));
     }
     match look(disk).map_err(|error| Failure::journal(error, dir))? {
         Contents::Journal { store_id } => Ok(Found::Journal(store_id)),

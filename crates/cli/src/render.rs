@@ -89,7 +89,8 @@ fn talk(text: &str) {
 
 pub fn output_failed(error: std::io::Error) -> Failure {
     Failure::new(Exit::Failed, "output_failed", "standard output cannot be written")
-        .next("run the command again with its output connected")
+        .safe("what the command did stands; only its output is lost")
+        .next("look what it did before running it again; what only reads can be run again as it is")
         .because(error)
 }
 

@@ -12,7 +12,7 @@ use sealog_journal::{Audit, Gap, HeadFacts, KeyringCopy, Place, Problem, Segment
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, shown, with_damage};
 use crate::survey::Finding;
 
 /// Said wherever a torn tail is reported.
@@ -188,8 +188,10 @@ impl SegmentBody {
         let SegmentBody { length, end_offset, sealed, .. } = self;
         let end = if *sealed { "sealed" } else { "not sealed" };
         format!(
-            "segment {number}: epoch {epoch}, {frames} frames, {records} records, sequences {first_sequence} to \
-             {last_sequence}, {end_offset} of {length} bytes, {end}\n"
+            "segment {number}: epoch {epoch}, {}, {}, sequences {first_sequence} to {last_sequence}, {end_offset} of \
+             {length} bytes, {end}\n",
+            counted(*frames, "frame"),
+            counted(*records, "record"),
         )
     }
 }
@@ -252,7 +254,8 @@ impl HeadBody {
         let HeadBody { epoch, segment, frames, last_sequence, closed, .. } = self;
         let state = if *closed { "closed in order" } else { "open" };
         format!(
-            "head: {state}, epoch {epoch}, segment {segment}, {frames} frames, sequence {last_sequence}\n"
+            "head: {state}, epoch {epoch}, segment {segment}, {}, sequence {last_sequence}\n",
+            counted(*frames, "frame")
         )
     }
 }
@@ -348,11 +351,7 @@ pub fn damaged(audit: &Audit, findings: &[Finding], dir: &Path) -> Failure {
     };
     let failure = Failure::new(Exit::Damaged, "damaged", what)
         .safe("no byte on disk was changed; everything that still reads can be exported")
-        .next(format!(
-            "copy {0} somewhere safe, then export what reads: sealog journal inspect {0} --executions lists the \
-             ids, sealog journal replay {0} EXECUTION_ID exports one",
-            shown(dir)
-        ));
+        .next(with_damage(&shown(dir)));
     Failure { place, ..failure }
 }
 

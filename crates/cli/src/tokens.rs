@@ -132,7 +132,8 @@ fn parse<'a>(path: &Path, text: &'a str) -> Result<Vec<Line<'a>>> {
         let line = line(text).filter(|line| lines.iter().all(|other| other.name != line.name));
         let at = index + 1;
         let what = format!("line {at} is not `NAME SCOPES SHA256`, or its name stands twice");
-        lines.push(line.ok_or_else(|| bad(path, &what))?);
+        let failure = || bad(path, &what).next("take that line away, or correct it: one line is one token");
+        lines.push(line.ok_or_else(failure)?);
     }
     if lines.len() > TOKENS_MAX {
         return Err(bad(path, &format!("it has more than {TOKENS_MAX} tokens")));
@@ -191,5 +192,6 @@ mod tests {
     fn a_bad_line_is_named_by_its_number_alone() {
         let failure = parse(Path::new("tokens"), "# x\nsealog_hunter2\n").unwrap_err();
         assert_eq!(failure.what, "tokens: line 2 is not `NAME SCOPES SHA256`, or its name stands twice");
+        assert!(failure.next.contains("that line"), "{}", failure.next);
     }
 }

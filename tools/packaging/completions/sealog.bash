@@ -450,7 +450,7 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__config__subcmd__show)
-            opts="-h -V --origin --data-dir --listen --allow-remote --token-file --tls-cert --tls-key --allow-host --allow-origin --read-only --config --log-format --grace-ms --no-create --store-id --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
+            opts="-h -V --origin --data-dir --listen --allow-remote --read-only --config --log-format --grace-ms --no-create --store-id --allow-network-fs --token-file --tls-cert --tls-key --allow-host --allow-origin --key-file --key-fd --passphrase-file --prompt --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -461,6 +461,22 @@ _sealog() {
                     return 0
                     ;;
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --grace-ms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-id)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -481,22 +497,6 @@ _sealog() {
                     return 0
                     ;;
                 --allow-origin)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --log-format)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                --grace-ms)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store-id)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2004,7 +2004,7 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__run)
-            opts="-h -V --url --ca-file --token-file --data-dir --config --idempotency-key --ability --extensions --no-create --store-id --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
+            opts="-h -V --url --ca-file --token-file --data-dir --config --idempotency-key --ability --provider --allow-fallback --extensions --no-create --store-id --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2038,6 +2038,10 @@ _sealog() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --provider)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --extensions)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2066,7 +2070,7 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__serve)
-            opts="-h -V --data-dir --listen --allow-remote --token-file --tls-cert --tls-key --allow-host --allow-origin --read-only --config --log-format --grace-ms --no-create --store-id --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
+            opts="-h -V --data-dir --listen --allow-remote --read-only --config --log-format --grace-ms --no-create --store-id --allow-network-fs --token-file --tls-cert --tls-key --allow-host --allow-origin --key-file --key-fd --passphrase-file --prompt --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2077,6 +2081,22 @@ _sealog() {
                     return 0
                     ;;
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --grace-ms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store-id)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2097,22 +2117,6 @@ _sealog() {
                     return 0
                     ;;
                 --allow-origin)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --log-format)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                --grace-ms)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store-id)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

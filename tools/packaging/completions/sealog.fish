@@ -37,20 +37,20 @@ complete -c sealog -n "__fish_sealog_needs_command" -f -a "demo" -d 'See the who
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "doctor" -d 'See whether directory, disk and clock are fit for a journal'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "config" -d 'Check a configuration, and see what a node would run with'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "token" -d 'Make the bearer tokens that a node asks for'
-complete -c sealog -n "__fish_sealog_needs_command" -f -a "journal" -d 'Create, look at, check and replay a journal'
+complete -c sealog -n "__fish_sealog_needs_command" -f -a "journal" -d 'Everything about a journal on disk: check, replay, back up, restore, repair, export, compact, change keys'
 complete -c sealog -n "__fish_sealog_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l data-dir -d 'The journal\'s directory [default: $XDG_STATE_HOME/sealog, else ~/.local/state/sealog]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l listen -d 'Address to listen on; port 0 picks a free one. `unix:PATH`: a socket that only this user may connect to' -r
-complete -c sealog -n "__fish_sealog_using_subcommand serve" -l token-file -d 'Require a bearer token of this file, which `sealog token new` writes; read again on SIGHUP' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand serve" -l tls-cert -d 'Speak TLS with this certificate chain (PEM, the node\'s own first); read again on SIGHUP' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand serve" -l tls-key -d 'Its private key (PEM); a file that others cannot read' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand serve" -l allow-host -d 'One more name or address that requests may be sent to, beside the loopback ones' -r
-complete -c sealog -n "__fish_sealog_using_subcommand serve" -l allow-origin -d 'One more origin whose pages may send requests, beside the node\'s own' -r
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l config -d 'Providers and limits (TOML)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l log-format -d 'How log lines look on standard error [default: text, with --json json]' -r -f -a "text\t''
 json\t'One JSON object a line'"
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l grace-ms -d 'How long a stop may take until what is still open is dropped' -r
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l store-id -d 'The store id that the journal must have; one that is not there is never created (exit code 10)' -r
+complete -c sealog -n "__fish_sealog_using_subcommand serve" -l token-file -d 'Require a bearer token of this file, which `sealog token new` writes; read again on SIGHUP' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand serve" -l tls-cert -d 'Speak TLS with this certificate chain (PEM, the node\'s own first); read again on SIGHUP' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand serve" -l tls-key -d 'Its private key (PEM); a file that others cannot read' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand serve" -l allow-host -d 'One more name or address that requests may be sent to, beside the loopback ones' -r
+complete -c sealog -n "__fish_sealog_using_subcommand serve" -l allow-origin -d 'One more origin whose pages may send requests, beside the node\'s own' -r
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l key-fd -d 'Read the key from this inherited file descriptor' -r
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
@@ -69,11 +69,13 @@ complete -c sealog -n "__fish_sealog_using_subcommand run" -l data-dir -d 'Run i
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l config -d 'Providers and limits (TOML); only with --data-dir' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l idempotency-key -d 'The same key and request return the same execution' -r
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l ability -d 'What the model must be able to do; `GET /v1/providers` lists what the node\'s models can' -r
+complete -c sealog -n "__fish_sealog_using_subcommand run" -l provider -d 'Ask this provider before others that can do it; several are asked in the order given' -r
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l extensions -d 'The request\'s `extensions`, a JSON object' -r
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l store-id -d 'The store id that the journal must have; one that is not there is never created (exit code 10)' -r
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l key-fd -d 'Read the key from this inherited file descriptor' -r
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand run" -l allow-fallback -d 'Ask the next provider when one fails in a way that may be retried, before any output'
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l no-create -d 'Refuse (exit code 10) instead of creating a journal in an absent or empty directory'
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
@@ -152,16 +154,16 @@ complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_su
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The journal\'s directory [default: $XDG_STATE_HOME/sealog, else ~/.local/state/sealog]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l listen -d 'Address to listen on; port 0 picks a free one. `unix:PATH`: a socket that only this user may connect to' -r
-complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l token-file -d 'Require a bearer token of this file, which `sealog token new` writes; read again on SIGHUP' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-cert -d 'Speak TLS with this certificate chain (PEM, the node\'s own first); read again on SIGHUP' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-key -d 'Its private key (PEM); a file that others cannot read' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-host -d 'One more name or address that requests may be sent to, beside the loopback ones' -r
-complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-origin -d 'One more origin whose pages may send requests, beside the node\'s own' -r
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Providers and limits (TOML)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l log-format -d 'How log lines look on standard error [default: text, with --json json]' -r -f -a "text\t''
 json\t'One JSON object a line'"
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l grace-ms -d 'How long a stop may take until what is still open is dropped' -r
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l store-id -d 'The store id that the journal must have; one that is not there is never created (exit code 10)' -r
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l token-file -d 'Require a bearer token of this file, which `sealog token new` writes; read again on SIGHUP' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-cert -d 'Speak TLS with this certificate chain (PEM, the node\'s own first); read again on SIGHUP' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-key -d 'Its private key (PEM); a file that others cannot read' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-host -d 'One more name or address that requests may be sent to, beside the loopback ones' -r
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-origin -d 'One more origin whose pages may send requests, beside the node\'s own' -r
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l key-fd -d 'Read the key from this inherited file descriptor' -r
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
@@ -349,7 +351,7 @@ complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_
 complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "doctor" -d 'See whether directory, disk and clock are fit for a journal'
 complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "config" -d 'Check a configuration, and see what a node would run with'
 complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "token" -d 'Make the bearer tokens that a node asks for'
-complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "journal" -d 'Create, look at, check and replay a journal'
+complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "journal" -d 'Everything about a journal on disk: check, replay, back up, restore, repair, export, compact, change keys'
 complete -c sealog -n "__fish_sealog_using_subcommand help; and not __fish_seen_subcommand_from serve run ps show tail cancel demo doctor config token journal help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sealog -n "__fish_sealog_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Say whether a node would take a configuration file'
 complete -c sealog -n "__fish_sealog_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Show what a node would run with'

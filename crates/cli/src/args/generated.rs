@@ -10,24 +10,52 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::Cli;
+use super::{Cli, EXIT_CODES};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/packaging")
 }
 
-/// Every page of a command and of those below it.
-fn pages(command: &Command, name: &str, out: &mut BTreeMap<String, Vec<u8>>) {
+/// Every page of a command and of those below it. `above`: the names of the pages that it stands below.
+fn pages(command: &Command, name: &str, above: &[&str], out: &mut BTreeMap<String, Vec<u8>>) {
     let spoken = name.replace('-', " ");
     // A page names its command in full; the version of a build is no part of it.
-    let titled = command.clone().display_name(name.to_owned()).bin_name(spoken);
+    let mut titled = command.clone().display_name(name.to_owned()).bin_name(spoken);
+    let has_below = command.has_subcommands();
+    if has_below {
+        // It has no page of its own.
+        titled = titled.mut_subcommand("help", |help| help.hide(true));
+    }
     let man = Man::new(titled).source("Sealog").manual("Sealog").date("");
     let mut page = Vec::new();
-    man.render(&mut page).unwrap();
+    man.render_title(&mut page).unwrap();
+    man.render_name_section(&mut page).unwrap();
+    man.render_synopsis_section(&mut page).unwrap();
+    man.render_description_section(&mut page).unwrap();
+    man.render_options_section(&mut page).unwrap();
+    if has_below {
+        man.render_subcommands_section(&mut page).unwrap();
+    }
+    page.extend(closing(above).into_bytes());
     out.insert(format!("man/{name}.1"), page);
     for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
-        pages(below, &format!("{name}-{}", below.get_name()), out);
+        pages(below, &format!("{name}-{}", below.get_name()), &[above, &[name]].concat(), out);
     }
+}
+
+/// What every page ends with: the exit codes, and the pages above it.
+fn closing(above: &[&str]) -> String {
+    let codes = EXIT_CODES.trim_start_matches("Exit codes: ").trim_end_matches('.');
+    let mut text = ".SH \"EXIT STATUS\"\n".to_owned();
+    for code in codes.split(", ") {
+        let (code, words) = code.split_once(' ').unwrap();
+        text += &format!(".TP\n\\fB{code}\\fR\n{words}\n");
+    }
+    let named = |name: &&str| format!("\\fB{}\\fR(1)", name.replace('-', "\\-"));
+    if !above.is_empty() {
+        text += &format!(".SH \"SEE ALSO\"\n{}\n", above.iter().map(named).collect::<Vec<_>>().join(", "));
+    }
+    text
 }
 
 fn generated() -> BTreeMap<String, Vec<u8>> {
@@ -40,7 +68,7 @@ fn generated() -> BTreeMap<String, Vec<u8>> {
     }
     let mut command = Cli::command();
     command.build();
-    pages(&command, "sealog", &mut out);
+    pages(&command, "sealog", &[], &mut out);
     out
 }
 

@@ -82,10 +82,16 @@ impl Type {
         let config = ModelConfig::deserialize(Value::Table(values))
             .map_err(|_| ("max_tokens", "an integer from 1 on".to_owned()))?;
         (self.build)(config).map_err(|error| {
-            // Where a secret would travel in the clear or to somebody else.
-            let unsafe_address = matches!(error, ConfigError::BaseUrl(_));
-            let words = if unsafe_address { format!("{UNSUPPORTED}: {error}") } else { error.to_string() };
-            (error.member(), words)
+            let member = error.member();
+            let words = match error {
+                // Where a secret would travel in the clear or to somebody else.
+                ConfigError::BaseUrl(why) => format!("{UNSUPPORTED}: {why}"),
+                other => other.to_string(),
+            };
+            // The member stands before the words already.
+            let own =
+                words.strip_prefix(member).map(|rest| rest.trim_start_matches(':').trim_start().to_owned());
+            (member, own.unwrap_or(words))
         })
     }
 }

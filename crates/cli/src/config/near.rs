@@ -6,6 +6,10 @@ use super::UNSUPPORTED;
 /// Why a name is refused, with the known name that is nearest to it, if one is near.
 pub(super) fn unsupported<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(name, known) {
+        // A key in the file itself: say where it goes.
+        _ if name == "api_key" => {
+            format!("{UNSUPPORTED}; api_key_env or api_key_file names where the key is")
+        }
         Some(meant) => format!("{UNSUPPORTED}; is {meant} meant?"),
         None => UNSUPPORTED.to_owned(),
     }
@@ -72,5 +76,6 @@ mod tests {
     fn the_words_never_repeat_what_the_file_says() {
         assert_eq!(unsupported("provider", KNOWN), format!("{UNSUPPORTED}; is providers meant?"));
         assert_eq!(unsupported("sk-hunter2", KNOWN), UNSUPPORTED);
+        assert!(unsupported("api_key", KNOWN).starts_with(&format!("{UNSUPPORTED}; api_key_env or ")));
     }
 }

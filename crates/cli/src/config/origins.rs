@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use sealog_execution::Modality;
 use toml::de::{DeTable, DeValue};
 
 use super::{NodeConfig, StoreConfig, integer, line_of, text_of};
@@ -138,6 +139,16 @@ fn of_providers(config: &NodeConfig) -> Vec<Setting> {
         if config.mock_only {
             row("type", "\"mock\"".to_owned());
         }
+        if let Some(model) = provider.manifest().ok().and_then(|manifest| manifest.models.into_iter().next())
+        {
+            row("model", format!("{:?}", model.model));
+            row("abilities", format!("{:?}", model.abilities));
+            let names =
+                |list: &[Modality]| format!("{:?}", list.iter().map(|one| one.as_str()).collect::<Vec<_>>());
+            row("capabilities.input_modalities", names(&model.input_modalities));
+            row("capabilities.output_modalities", names(&model.output_modalities));
+            row("capabilities.tools", model.tools.to_string());
+        }
         row("id", format!("{:?}", provider.id()));
         let options = sealog_engine::EngineOptions::default();
         let (concurrency, queue) = match config.providers.limits(provider.id()) {
@@ -182,6 +193,8 @@ mod tests {
         assert!(settings.iter().all(|setting| setting.origin == Origin::Default));
         for key in
             ["store.max_bytes", "max_active_executions", "providers[0].id", "providers[0].max_concurrency"]
+                .into_iter()
+                .chain(["providers[0].model", "providers[0].abilities", "providers[0].capabilities.tools"])
         {
             assert!(settings.iter().any(|setting| setting.key == key), "{key}");
         }

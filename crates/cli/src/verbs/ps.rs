@@ -34,6 +34,18 @@ struct Target {
 #[derive(Debug, Deserialize)]
 struct Error {
     code: String,
+    outcome: Option<String>,
+}
+
+impl Error {
+    /// The outcome counts before the code, which is there for clients that know no other.
+    fn word(&self) -> &str {
+        match self.outcome.as_deref() {
+            Some("unknown") => "outcome unknown",
+            Some("not_dispatched") => "not dispatched",
+            Some(_) | None => &self.code,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -97,8 +109,8 @@ fn table(entries: &[Entry]) -> String {
     for entry in entries {
         let target = entry.target.as_ref().map(|target| format!("{}/{}", target.provider, target.model));
         let place = match (&entry.error, target) {
-            (Some(error), Some(target)) => format!("{target}: {}", error.code),
-            (Some(error), None) => error.code.clone(),
+            (Some(error), Some(target)) => format!("{target}: {}", error.word()),
+            (Some(error), None) => error.word().to_owned(),
             (None, Some(target)) => target,
             (None, None) => "-".to_owned(),
         };
@@ -130,7 +142,7 @@ mod tests {
     #[test]
     fn columns_stand_below_each_other() {
         let entry = |json: &str| serde_json::from_str(json).unwrap();
-        let entries: [Entry; 2] = [
+        let entries: [Entry; 4] = [
             entry(
                 r#"{"execution_id":"a","status":"failed","created_at":"t","last_sequence":2,"usage":[],
                 "error":{"code":"cancelled","message":"m","retryable":false}}"#,
@@ -139,12 +151,23 @@ mod tests {
                 r#"{"execution_id":"bb","status":"succeeded","created_at":"t","last_sequence":17,"usage":[],
                 "target":{"provider":"p","model":"m"},"ability":"text"}"#,
             ),
+            entry(
+                r#"{"execution_id":"c","status":"failed","created_at":"t","last_sequence":3,"usage":[],
+                "target":{"provider":"p","model":"m"},
+                "error":{"code":"internal_error","message":"m","retryable":false,"outcome":"unknown"}}"#,
+            ),
+            entry(
+                r#"{"execution_id":"d","status":"failed","created_at":"t","last_sequence":2,"usage":[],
+                "error":{"code":"internal_error","message":"m","retryable":false,"outcome":"not_dispatched"}}"#,
+            ),
         ];
         assert_eq!(
             table(&entries),
             "EXECUTION  STATUS     EVENTS  CREATED  ABILITY  WHERE\n\
              a          failed     2       t        -        cancelled\n\
-             bb         succeeded  17      t        text     p/m\n"
+             bb         succeeded  17      t        text     p/m\n\
+             c          failed     3       t        -        p/m: outcome unknown\n\
+             d          failed     2       t        -        not dispatched\n"
         );
     }
 }

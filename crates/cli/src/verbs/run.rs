@@ -34,6 +34,8 @@ struct Request<'a> {
     ability: &'a str,
     input: [Part<'a>; 1],
     #[serde(skip_serializing_if = "Option::is_none")]
+    routing: Option<Routing<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     extensions: Option<&'a RawValue>,
 }
 
@@ -41,6 +43,21 @@ struct Request<'a> {
 struct Part<'a> {
     r#type: &'static str,
     text: &'a str,
+}
+
+#[derive(Serialize)]
+struct Routing<'a> {
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    provider_order: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_fallback: Option<bool>,
+}
+
+/// `None`: no flag speaks of it, and the request is the same as before there were such flags.
+fn routing(args: &Run) -> Option<Routing<'_>> {
+    let allow_fallback = args.allow_fallback.then_some(true);
+    (allow_fallback.is_some() || !args.provider.is_empty())
+        .then_some(Routing { provider_order: &args.provider, allow_fallback })
 }
 
 pub fn run(args: &Run, render: Render) -> Result<Exit> {
@@ -75,7 +92,8 @@ fn request(args: &Run) -> Result<String> {
         }
         Some(_) => return Err(bad()),
     };
-    let request = Request { ability: &args.ability, input: [Part { r#type: "text", text }], extensions };
+    let input = [Part { r#type: "text", text }];
+    let request = Request { ability: &args.ability, input, routing: routing(args), extensions };
     serde_json::to_string(&request).map_err(|_| bad())
 }
 
@@ -95,7 +113,18 @@ async fn at_node(args: &Run, body: &str, render: Render) -> Result<Exit> {
         // The terminal event says what came of it; a failure to ask shows there too.
         let _ = client.cancel(&id).await;
     };
-    follow(Source::Node(Box::new(client.follow(&id, 0))), cancel, render).await
+    let followed = follow(Source::Node(Box::new(client.follow(&id, 0))), cancel, render).await;
+    followed.map_err(|failure| unseen(failure, &format!("sealog tail -f {id}")))
+}
+
+/// With the output lost the execution is not: running it again would do the work a second time.
+fn unseen(failure: Failure, look: &str) -> Failure {
+    match failure.code {
+        "output_failed" => failure
+            .safe("the execution is not touched by it: what it says is in the journal")
+            .next(format!("see what it says instead of running it again: {look}")),
+        _ => failure,
+    }
 }
 
 fn in_process(args: &Run, dir: &Path, body: &str, render: Render) -> Result<Exit> {
@@ -124,7 +153,8 @@ async fn on_engine(args: &Run, node: &Node, body: &str, render: Render) -> Resul
     let cancel = async {
         let _ = node.engine.cancel(id).await;
     };
-    follow(Source::Journal(watch), cancel, render).await
+    let followed = follow(Source::Journal(watch), cancel, render).await;
+    followed.map_err(|failure| unseen(failure, &format!("sealog tail {id} --data-dir DIR")))
 }
 
 fn tell(id: &str, replay: bool, render: Render) {
@@ -167,16 +197,18 @@ async fn print(source: &mut Source, render: Render) -> Result<Exit> {
 /// Which input of this command the schema refuses, whatever the others are; the node's own words name nothing. `None`:
 /// each is right, or they are only too long together.
 fn at_fault(args: &Run) -> Option<&'static str> {
-    let takes = |ability: &str, extensions: Option<&RawValue>| {
+    let takes = |ability: &str, routing: Option<Routing<'_>>, extensions: Option<&RawValue>| {
         let input = [Part { r#type: "text", text: "" }];
-        let json = serde_json::to_vec(&Request { ability, input, extensions });
+        let json = serde_json::to_vec(&Request { ability, input, routing, extensions });
         json.is_ok_and(|json| ExecutionRequest::parse(&json).is_ok())
     };
     let extensions = args.extensions.as_deref().and_then(|json| serde_json::from_str(json).ok());
     let key = args.idempotency_key.as_deref().map_or(1, |key| key.encode_utf16().count());
-    if !takes(&args.ability, None) {
+    if !takes(&args.ability, None, None) {
         Some("--ability takes a name of 1 to 256 characters")
-    } else if !takes("a", extensions) {
+    } else if !takes("a", routing(args), None) {
+        Some("--provider takes ids of providers, none of them empty or twice")
+    } else if !takes("a", None, extensions) {
         Some(
             "--extensions takes an object of at most 64 members, none of them twice at any depth, and 1 MiB in all",
         )
@@ -212,17 +244,18 @@ fn not_submitted(error: ClientError, args: &Run) -> Failure {
         ClientError::BadArgument(_) | ClientError::BadBaseUrl(_) => {
             Failure::usage("bad_argument", what).next("sealog run --help")
         }
-        _ if !error.may_have_taken_effect() => Failure::new(Exit::TryAgain, "refused", what)
-            .safe("nothing was started")
-            .next("run the same command again in a moment"),
+        _ if !error.may_have_taken_effect() => {
+            Failure::new(Exit::TryAgain, "refused", what).safe("nothing was started").next(
+                "run the same command again in a moment; while it stays so, the node's GET /readyz says why",
+            )
+        }
         _ if has_key => Failure::new(Exit::TryAgain, "answer_lost", what)
             .safe("the key makes it safe to ask again: the node starts it at most once")
             .next("run the same command again with the same --idempotency-key"),
         _ => Failure::new(Exit::OutcomeUnknown, "answer_lost", what)
             .safe("whether the node started it is not known, and without a key it cannot be asked")
             .next(
-                "see whether it is there before running it again: sealog journal inspect DIR --executions; \
-                 next time use --idempotency-key",
+                "see whether it is there before running it again: sealog ps; next time use --idempotency-key",
             ),
     };
     failure.because(error)

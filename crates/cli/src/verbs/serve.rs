@@ -2,7 +2,7 @@
 //! output says that it is ready.
 
 use std::future::Future;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::access::Access;
 use crate::args::{Listen, LogFormat, Serve};
 use crate::config::NodeConfig;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result, shown};
+use crate::failure::{Failure, NOTHING_CHANGED, Result, shown};
 use crate::node::Node;
 use crate::opening;
 use crate::places;
@@ -42,11 +42,8 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
         Some(dir) => dir.clone(),
         None => places::data_dir()?,
     };
-    if let Listen::Tcp(address) = &args.listen
-        && !args.read_only
-        && !places::holds_store(&dir)
-    {
-        can_listen(*address)?;
+    if !args.read_only && !places::holds_store(&dir) {
+        can_listen(&args.listen)?;
     }
     let source = match args.read_only {
         true => Source::Reading(opening::for_reading(&dir, args.place, &args.key, render)?),
@@ -213,25 +210,31 @@ async fn listen(at: &Listen, options: ServerOptions) -> Result<(Server, Option<S
 }
 
 fn socket_failed(path: &Path, error: &DiskError) -> Failure {
-    let why = match error.kind {
-        ErrorKind::AlreadyExists => "there is something that is no socket",
-        ErrorKind::Contended => "another process serves it",
-        _ => "the socket cannot be made",
+    let failed = |why| {
+        Failure::new(Exit::Failed, "listen_failed", format!("{}: {why}", shown(path)))
+            .safe("the journal was closed in order")
+            .next("stop what uses the path, or pick another one: --listen unix:PATH")
     };
-    Failure::new(Exit::Failed, "listen_failed", format!("{}: {why}", shown(path)))
-        .safe("the journal was closed in order")
-        .next("stop what uses the path, or pick another one: --listen unix:PATH")
-        .because(error.clone())
+    match error.kind {
+        ErrorKind::AlreadyExists => failed("there is something that is no socket"),
+        ErrorKind::Contended => failed("another process serves it"),
+        _ => failed("the socket cannot be made").because(error.clone()),
+    }
 }
 
 /// A new journal and its key are not made for a node that cannot serve. What is there already is judged first, and only
 /// then bound to (the listener is let go at once: nobody must be able to connect before).
-fn can_listen(address: SocketAddr) -> Result<()> {
-    TcpListener::bind(address).map(drop).map_err(|error| {
-        Failure::new(Exit::Failed, "listen_failed", format!("{address} cannot be listened on"))
-            .next("stop what uses the address, or pick another one: --listen 127.0.0.1:0")
-            .because(error)
-    })
+fn can_listen(at: &Listen) -> Result<()> {
+    match at {
+        Listen::Tcp(address) => TcpListener::bind(address).map(drop).map_err(|error| {
+            Failure::new(Exit::Failed, "listen_failed", format!("{address} cannot be listened on"))
+                .next("stop what uses the address, or pick another one: --listen 127.0.0.1:0")
+                .because(error)
+        }),
+        Listen::Unix(path) => SocketFile::listen(path)
+            .map(drop)
+            .map_err(|error| socket_failed(path, &error).safe(NOTHING_CHANGED)),
+    }
 }
 
 fn listen_failed(error: BindError) -> Failure {

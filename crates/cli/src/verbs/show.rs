@@ -157,16 +157,19 @@ impl Attempt {
 
 impl Error {
     fn words(&self) -> String {
-        let mut words = format!("{}: {}", self.code, self.message);
+        // The outcome counts before the code, which is there for clients that know no other.
+        let kind = match self.outcome.as_deref() {
+            Some("unknown") => "outcome unknown",
+            Some("not_dispatched") => "not dispatched",
+            Some(_) | None => &self.code,
+        };
+        let mut words = format!("{kind}: {}", self.message);
         if let Some(code) = &self.provider_code {
             words += &format!(" (the provider says {code})");
         }
-        words += match self.outcome.as_deref() {
-            Some("unknown") => "; whether the provider did the work is not known",
-            Some("not_dispatched") => "; nothing was sent",
-            Some(_) | None if self.retryable => "; the same request may succeed later",
-            Some(_) | None => "",
-        };
+        if self.retryable {
+            words += "; the same request may succeed later";
+        }
         words
     }
 }
@@ -219,7 +222,7 @@ mod tests {
         );
         check(
             r#","error":{"code":"internal_error","message":"M","retryable":false,"outcome":"unknown"}"#,
-            "error      internal_error: M; whether the provider did the work is not known\n",
+            "error      outcome unknown: M\n",
         );
         check(
             r#","attempts":[{"attempt":1,"target":{"provider":"p","model":"m"},"reached":"response_headers","request_id":"r","error":{"code":"rate_limited","message":"M","retryable":true}},{"attempt":2,"target":{"provider":"q","model":"n"},"reached":"selected"}]"#,

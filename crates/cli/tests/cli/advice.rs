@@ -16,8 +16,10 @@ fn run_names_the_input_that_is_at_fault() {
     let many: Vec<String> = (0..65).map(|n| format!("\"m{n}\":1")).collect();
     let many = format!("{{{}}}", many.join(","));
     let long = "k".repeat(257);
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 6] = [
         (&["--ability", ""], "--ability takes"),
+        (&["--provider", "a", "--provider", "a"], "--provider takes"),
+        (&["--provider", "", "--allow-fallback"], "--provider takes"),
         (&["--extensions", &many], "--extensions takes"),
         (&["--extensions", r#"{"mock":{"a":1,"a":2}}"#], "--extensions takes"),
         (&["--idempotency-key", &long], "--idempotency-key takes"),
@@ -105,4 +107,74 @@ fn few_segments_are_listed_either_way() {
     };
     assert_eq!(inspect(&[]), inspect(&["--segments"]));
     assert!(inspect(&[]).contains("\nsegment 1: "));
+}
+
+#[test]
+fn a_taken_socket_leaves_no_journal_behind() {
+    let bench = Bench::new();
+    bench.write("file", b"no socket", 0o600);
+    let at = format!("unix:{}", bench.path("file").display());
+    let serve = ["serve", "--data-dir", "data", "--key-file", "key", "--listen", &at];
+    let ran = bench.run(&serve).expect(1);
+    assert_eq!(ran.word(), "listen_failed");
+    assert!(ran.stderr.contains("safe: nothing was changed"), "{}", ran.stderr);
+    assert!(!bench.path("data").exists() && !bench.path("key").exists());
+}
+
+#[test]
+fn reading_beside_a_node_names_it_and_who_answers() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    for verb in [&["ps"] as &[&str], &["show", "x"], &["tail", "x"]] {
+        let ran = bench.run(&[verb, &["--data-dir", "data", "--key-file", "key"]].concat()).expect(11);
+        assert!(ran.stderr.contains("(pid ") && ran.stderr.contains("without --data-dir"), "{}", ran.stderr);
+    }
+    let repaired = bench.run(&["journal", "repair", "data", "new", "--key-file", "key"]).expect(11);
+    assert!(repaired.stderr.contains("(pid "), "{}", repaired.stderr);
+    node.stop();
+}
+
+#[test]
+fn what_comes_next_is_something_that_the_verb_can_do() {
+    let bench = Bench::new();
+    let url = ["--url", "http://127.0.0.1:1"];
+    for (verb, reads_a_journal) in [
+        (&["cancel", "x"] as &[&str], false),
+        (&["run", "x"], false),
+        (&["ps"], true),
+        (&["show", "x"], true),
+    ] {
+        let ran = bench.run(&[verb, &url].concat()).expect(75);
+        assert_eq!(ran.word(), "no_node");
+        assert_eq!(ran.stderr.contains("--data-dir DIR"), reads_a_journal, "{verb:?}: {}", ran.stderr);
+    }
+    bench.write("token", b"sealog_x", 0o644);
+    let ran = bench.run(&["ps", "--token-file", "token"]).expect(2);
+    assert!(ran.stderr.contains("next: close it to others: chmod 600 token"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_damaged_journal_leads_to_a_backup_or_a_repair() {
+    let bench = Bench::new();
+    bench.finished();
+    bench.flip("data/segments/000000000001.seg", 8500);
+    for verb in [&["journal", "verify", "data"] as &[&str], &["serve", "--data-dir", "data"]] {
+        let ran = bench.run(&[verb, &["--key-file", "key"]].concat()).expect(13);
+        for words in ["sealog journal restore BACKUP NEWDIR", "sealog journal repair data NEWDIR"] {
+            assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn lost_output_is_not_called_no_work() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    let ran = bench.run_into_full(&["run", "hi", "--url", node.url()]).expect(1);
+    assert_eq!(ran.word(), "output_failed");
+    assert!(ran.stderr.contains("sealog tail -f "), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("nothing was changed"), "{}", ran.stderr);
+    node.stop();
+    let made = bench.run_into_full(&["token", "new", "--scope", "read", "--file", "tokens"]).expect(1);
+    assert!(!made.stderr.contains("nothing was changed"), "{}", made.stderr);
 }

@@ -94,6 +94,13 @@ impl Bench {
         self.command(arguments).output().unwrap().into()
     }
 
+    /// With a standard output that has no room.
+    #[expect(clippy::disallowed_methods, reason = "the device is no file of the journal's")]
+    pub fn run_into_full(&self, arguments: &[&str]) -> Ran {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        self.command(arguments).stdout(full).output().unwrap().into()
+    }
+
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
         let mut child = self
             .command(arguments)

@@ -171,3 +171,16 @@ fn a_terminal_is_asked_without_echo() {
         assert!(shown.starts_with("passphrase: \r\n") && !shown.contains("horse"), "{shown}");
     }
 }
+
+#[test]
+fn a_key_may_come_from_where_it_can_be_read_only_once() {
+    let bench = Bench::new();
+    bench.finished();
+    let key = bench.read("key");
+    let verbs: [&[&str]; 6] =
+        [&["verify"], &["inspect"], &["compact"], &["unfence"], &["rekey", "list"], &["rekey", "rotate"]];
+    for verb in verbs {
+        let arguments = [&["journal", verb[0], "data"], &verb[1..], &["--key-fd", "0"]].concat();
+        bench.run_with_input(&arguments, &key).expect(0);
+    }
+}

@@ -135,11 +135,11 @@ fn a_provider_key_that_is_not_there_is_said_at_the_start_but_never_its_name() {
     bench.write("sealog.toml", text.as_bytes(), 0o644);
     let notes = |bench: &Bench| bench.node(&["--config", "sealog.toml"]).stop().1;
     let said = notes(&bench);
-    assert!(said.contains("line 6: providers.api_key_env names a variable that is not set"), "{said}");
-    assert!(said.contains("line 18: providers.api_key_file names a file that is not there"), "{said}");
-    assert!(!said.to_ascii_lowercase().contains("hunter2") && !said.contains("line 12"), "{said}");
+    assert!(said.contains("sealog.toml:6: providers.api_key_env names a variable that is not set"), "{said}");
+    assert!(said.contains("sealog.toml:18: providers.api_key_file names a file that is not there"), "{said}");
+    assert!(!said.to_ascii_lowercase().contains("hunter2") && !said.contains("toml:12:"), "{said}");
     bench.write("hunter2.key", b"k", 0o600);
-    assert!(!notes(&bench).contains("line 18"));
+    assert!(!notes(&bench).contains("toml:18:"));
 }
 
 #[test]

@@ -80,7 +80,9 @@ fn a_passphrase_is_changed_in_one_command() {
         "--stretch",
         "19456/2/1",
     ];
-    rekey(&bench, &[&change[..], &["--passphrase-file", "old"]].concat()).expect(0);
+    let changed = rekey(&bench, &[&change[..], &["--passphrase-file", "old"]].concat()).expect(0).stdout;
+    // The slot of that name is there: only its secret went.
+    assert!(changed.contains("no longer with the old one") && !changed.contains("is gone"), "{changed}");
     opens(&bench, &["--passphrase-file", "new"], 0);
     opens(&bench, &["--passphrase-file", "old"], 12);
     // The same at a terminal, where the new one is asked for twice.

@@ -58,6 +58,25 @@ fn a_failed_execution_is_20() {
 }
 
 #[test]
+fn a_provider_is_asked_first_and_the_next_one_if_that_is_allowed() {
+    let bench = Bench::new();
+    let config = "[[providers]]\ntype = \"openai-chat\"\nid = \"dead\"\nmodel = \"m\"\n\
+                  base_url = \"http://127.0.0.1:1/v1\"\n\n[[providers]]\ntype = \"mock\"\nid = \"mock\"\n";
+    bench.write("sealog.toml", config.as_bytes(), 0o600);
+    let asked = |more: &[&str], code| {
+        let flags = [&["--config", "sealog.toml", "--json"], more].concat();
+        let ran = run(&bench, &flags).expect(code);
+        let events = ran.stdout.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let routed = events.filter(|event| event["type"] == "route.selected");
+        routed.map(|event| event["target"]["provider"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(&[], 20), ["dead"]);
+    assert_eq!(asked(&["--provider", "mock"], 0), ["mock"]);
+    assert_eq!(asked(&["--allow-fallback"], 0), ["dead", "mock"]);
+    assert_eq!(asked(&["--provider", "mock", "--provider", "dead", "--allow-fallback"], 0), ["mock"]);
+}
+
+#[test]
 fn the_same_key_runs_once_and_belongs_to_one_request() {
     let bench = Bench::new();
     let first = run(&bench, &["--idempotency-key", "a"]).expect(0);

@@ -7,7 +7,7 @@ use sealog_journal::{
 };
 use serde::Serialize;
 
-use crate::args::{Compact, ExpectArgs};
+use crate::args::Compact;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::opening;
@@ -47,7 +47,12 @@ struct Answer<'a> {
 
 pub fn run(args: &Compact, render: Render) -> Result<Exit> {
     let journal = |error| Failure::journal(error, &args.dir);
-    let config = opening::for_reading(&args.dir, args.place, &args.key, render)?;
+    // Opened once: a key may come from where it can be read only once.
+    let opening::Copied { config, backup } =
+        opening::copy_for_reading(&args.dir, args.place, &args.key, render)?;
+    if backup.is_some() && !args.dry_run {
+        return Err(opening::is_backup(&args.dir));
+    }
     let (audit, plan) = plan_compaction(&config).map_err(journal)?;
     if !audit.is_sound() {
         return Err(report::damaged(&audit, &[], &args.dir));
@@ -64,9 +69,7 @@ pub fn run(args: &Compact, render: Render) -> Result<Exit> {
         )
         .next("start the node once, which cuts it and ends what was interrupted; then compact"));
     }
-    let expect = ExpectArgs { no_create: true, store_id: None };
-    let ready = opening::for_writing(&args.dir, args.place, expect, &args.key, render)?;
-    let (opened, _) = Journal::open_manual(&ready.config, &mut Ignore).map_err(journal)?;
+    let (opened, _) = Journal::open_manual(&config, &mut Ignore).map_err(journal)?;
     let totals = opened.compact_all(&mut |progress| bar(progress, render));
     render.progress("");
     let closed = opened.close();
@@ -74,9 +77,9 @@ pub fn run(args: &Compact, render: Render) -> Result<Exit> {
     closed.map_err(journal)?;
     let (_, after) = plan_compaction(&config).map_err(journal)?;
     if render.json {
-        render.object(&answer(&totals, &after))?;
+        render.object(&answer(&totals, &plan, &after))?;
     } else {
-        render.data(&text(&totals, &after))?;
+        render.data(&text(&totals, &plan, &after))?;
     }
     Ok(Exit::Success)
 }
@@ -104,19 +107,26 @@ fn dry_run(plan: &CompactionPlan, render: Render) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn text(totals: &CompactionTotals, after: &CompactionPlan) -> String {
-    let mut text = format!(
-        "{} of {} bytes became {} of {} bytes; {} dropped\n",
-        counted(totals.files_before, "segment"),
-        totals.bytes_before,
-        counted(totals.files_after, "segment"),
-        totals.bytes_after,
-        counted(totals.records_dropped, "record")
-    );
+/// The sizes are those of the files as they lie there before and after, the newest one included.
+fn text(totals: &CompactionTotals, before: &CompactionPlan, after: &CompactionPlan) -> String {
+    let sizes = |plan: &CompactionPlan| {
+        format!("{} of {} bytes", counted(plan.segments.len() as u64, "segment"), bytes_of(plan))
+    };
+    let mut text = match totals.rewrites {
+        0 => format!("nothing to fold or drop: {}\n", sizes(after)),
+        _ => {
+            let dropped = counted(totals.records_dropped, "record");
+            format!("{} became {}; {dropped} dropped\n", sizes(before), sizes(after))
+        }
+    };
     for segment in &after.segments {
         line(&mut text, "keep", segment);
     }
     text
+}
+
+fn bytes_of(plan: &CompactionPlan) -> u64 {
+    plan.segments.iter().map(|segment| segment.bytes).sum()
 }
 
 fn line(text: &mut String, verb: &str, segment: &SegmentPlan) {
@@ -130,15 +140,15 @@ fn line(text: &mut String, verb: &str, segment: &SegmentPlan) {
     text.push('\n');
 }
 
-fn answer<'a>(totals: &CompactionTotals, after: &'a CompactionPlan) -> Answer<'a> {
+fn answer<'a>(totals: &CompactionTotals, before: &CompactionPlan, after: &'a CompactionPlan) -> Answer<'a> {
     Answer {
         dry_run: false,
         rewrites: totals.rewrites,
         records_dropped: totals.records_dropped,
-        segments_before: totals.files_before,
-        segments_after: totals.files_after,
-        bytes_before: totals.bytes_before,
-        bytes_after: totals.bytes_after,
+        segments_before: before.segments.len() as u64,
+        segments_after: after.segments.len() as u64,
+        bytes_before: bytes_of(before),
+        bytes_after: bytes_of(after),
         segments: after.segments.iter().map(body).collect(),
     }
 }

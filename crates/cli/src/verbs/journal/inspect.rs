@@ -15,7 +15,9 @@ use crate::failure::{Failure, Result, shown};
 use crate::opening;
 use crate::render::Render;
 use crate::report::keys::KeysBody;
-use crate::report::{self, GapBody, HeadBody, KeyringBody, ProblemBody, SegmentBody, TailBody, Verdict};
+use crate::report::{
+    self, GapBody, HeadBody, KeyringBody, ProblemBody, SegmentBody, TailBody, Verdict, counted,
+};
 use crate::survey::{Execution, Survey};
 
 #[derive(Serialize)]
@@ -267,8 +269,8 @@ fn text(answer: &Answer, all_segments: bool) -> String {
         let FrameBody { segment, index, offset, kind, first_sequence, records, body_bytes, .. } = frame;
         let _ = writeln!(
             text,
-            "  frame {segment}/{index} at {offset}: {kind}, {records} records from sequence \
-             {first_sequence}, {body_bytes} bytes"
+            "  frame {segment}/{index} at {offset}: {kind}, {} from sequence {first_sequence}, {body_bytes} bytes",
+            counted(u64::from(*records), "record")
         );
     }
     for listed in answer.execution_list.iter().flatten() {
@@ -279,7 +281,8 @@ fn text(answer: &Answer, all_segments: bool) -> String {
             }
             Some(KnownBody { status, created_at, last_sequence, bytes, .. }) => writeln!(
                 text,
-                "execution {execution_id}: {status}, created {created_at}, {last_sequence} events, {bytes} bytes"
+                "execution {execution_id}: {status}, created {created_at}, {}, {bytes} bytes",
+                counted(*last_sequence, "event")
             ),
         };
     }
@@ -301,7 +304,8 @@ fn text(answer: &Answer, all_segments: bool) -> String {
 fn execution_text(execution: &ExecutionBody) -> String {
     let ExecutionBody { execution_id, status, created_at, last_sequence, bytes, events, .. } = execution;
     let mut text = format!(
-        "execution {execution_id}: {status}, created {created_at}, {last_sequence} events, {bytes} bytes\n"
+        "execution {execution_id}: {status}, created {created_at}, {}, {bytes} bytes\n",
+        counted(*last_sequence, "event")
     );
     for event in events {
         let EventBody { sequence, type_name, time, bytes, segment, offset, .. } = event;

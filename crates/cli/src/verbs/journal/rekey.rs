@@ -92,10 +92,20 @@ fn tell(
     if operation == "rotate" {
         text += "new root key for everything that is written from now on\n";
     }
-    if let Some(slot) = slot {
-        let _ = writeln!(text, "slot {slot} opens the journal");
+    let exchanged = slot.filter(|slot| done.removed_slots.iter().any(|gone| gone == slot));
+    match (slot, exchanged) {
+        (_, Some(slot)) => {
+            let _ = writeln!(
+                text,
+                "slot {slot} opens the journal with its new secret, and no longer with the old one"
+            );
+        }
+        (Some(slot), None) => {
+            let _ = writeln!(text, "slot {slot} opens the journal");
+        }
+        (None, None) => {}
     }
-    for slot in &done.removed_slots {
+    for slot in done.removed_slots.iter().filter(|gone| exchanged != Some(gone.as_str())) {
         let _ = writeln!(text, "slot {slot} is gone");
     }
     if let Some(file) = file {
