@@ -4,7 +4,7 @@
 
 use sealog_execution::Failure;
 use sealog_execution::conversation::{
-    Conversation, Message, MessagePart, OutputFormat, Role, Tool, ToolChoice,
+    Conversation, Detail, Message, MessagePart, OutputFormat, Role, Tool, ToolChoice,
 };
 use sealog_upstream::model::{JsonMembers, data_uri, set, unavailable};
 use serde::Serialize;
@@ -45,9 +45,10 @@ pub fn add(members: &mut JsonMembers, conversation: &Conversation) -> Result<(),
     }
     match &conversation.output_format {
         OutputFormat::Text => Ok(()),
-        // There is no object without a schema, and no schema that is a suggestion.
+        // There is no object without a schema, no schema that is a suggestion, and none that is described.
         OutputFormat::Json => Err(unavailable()),
         OutputFormat::JsonSchema { strict: Some(false), .. } => Err(unavailable()),
+        OutputFormat::JsonSchema { description: Some(_), .. } => Err(unavailable()),
         OutputFormat::JsonSchema { schema, .. } => {
             set(members, "output_config", &OutputConfig { format: Format { kind: "json_schema", schema } })
         }
@@ -199,6 +200,7 @@ pub fn turns(conversation: &Conversation) -> Result<Sent<'_>, Failure> {
 fn block(part: &MessagePart) -> Result<Block<'_>, Failure> {
     match part {
         MessagePart::Text { text } => Ok(Block::Text { text }),
+        MessagePart::Image { detail: Some(Detail::Low | Detail::High), .. } => Err(unavailable()),
         MessagePart::Image { uri, .. } => {
             let source = match data_uri(uri) {
                 Some((media_type, data)) => Source::Base64 { media_type, data },

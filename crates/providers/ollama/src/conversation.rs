@@ -4,7 +4,7 @@
 
 use sealog_execution::Failure;
 use sealog_execution::conversation::{
-    Conversation, Message, MessagePart, OutputFormat, Role, Tool, ToolChoice,
+    Conversation, Detail, Message, MessagePart, OutputFormat, Role, Tool, ToolChoice,
 };
 use sealog_upstream::model::{JsonMembers, add_sampling, data_uri, set, tool_result_text, unavailable};
 use serde::Serialize;
@@ -31,6 +31,8 @@ pub fn add(members: &mut JsonMembers, conversation: &Conversation) -> Result<(),
     match &conversation.output_format {
         OutputFormat::Text => Ok(()),
         OutputFormat::Json => set(members, "format", "json"),
+        // A schema stands there as it is, and whoever describes it wants that to be read.
+        OutputFormat::JsonSchema { description: Some(_), .. } => Err(unavailable()),
         OutputFormat::JsonSchema { schema, .. } => set(members, "format", schema),
     }
 }
@@ -150,6 +152,7 @@ fn message<'a>(role: &'static str, parts: &'a [MessagePart]) -> Result<Sent<'a>,
             // What was said behind a call would be read as said before it.
             MessagePart::Text { .. } if !sent.tool_calls.is_empty() => return Err(unavailable()),
             MessagePart::Text { text } => texts.push(text.as_str()),
+            MessagePart::Image { detail: Some(Detail::Low | Detail::High), .. } => return Err(unavailable()),
             // The protocol takes the image itself; nothing is fetched to get it.
             MessagePart::Image { uri, .. } => sent.images.push(data_uri(uri).ok_or_else(unavailable)?.1),
             MessagePart::File { .. } | MessagePart::ToolResult { .. } => return Err(unavailable()),

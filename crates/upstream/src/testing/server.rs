@@ -26,6 +26,16 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// Whether `secret` stands in the header of that (lower-case) name, once, and nowhere else in the request.
+    pub fn holds_only_in(&self, name: &str, secret: &str) -> bool {
+        let count =
+            |bytes: &[u8]| bytes.windows(secret.len()).filter(|found| *found == secret.as_bytes()).count();
+        let headers =
+            self.headers.iter().map(|(name, value)| count(name.as_bytes()) + count(value.as_bytes()));
+        let everywhere = headers.sum::<usize>() + count(self.path.as_bytes()) + count(&self.body);
+        everywhere == 1 && self.header(name).is_some_and(|value| count(value.as_bytes()) == 1)
+    }
+
     /// The first header of that (lower-case) name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

@@ -17,6 +17,19 @@ fn tools_need_to_be_declared() {
 }
 
 #[test]
+fn no_member_is_left_out_in_silence() {
+    // A schema there is always strict and has no name, a tool is not unless it says so.
+    let anyway: &[&str] = &[
+        "strict: false of a tool",
+        "the name of an output_format",
+        "strict: true of an output_format",
+        "detail auto of an image",
+        "the media type of an image",
+    ];
+    assert_eq!(ADAPTER.says_anyway(), anyway);
+}
+
+#[test]
 fn every_part_counts_and_not_only_the_last_message() {
     ADAPTER.counts_every_part();
 }

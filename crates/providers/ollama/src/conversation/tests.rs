@@ -18,6 +18,22 @@ fn tools_need_to_be_declared() {
 }
 
 #[test]
+fn no_member_is_left_out_in_silence() {
+    // A schema there always binds and has no name; a tool never does, and whether it is called is up to the model.
+    let anyway: &[&str] = &[
+        "strict: false of a tool",
+        "tool_choice auto",
+        "parallel_tool_calls: true",
+        "the name of an output_format",
+        "strict: true of an output_format",
+        "strict: false of an output_format",
+        "detail auto of an image",
+        "the media type of an image",
+    ];
+    assert_eq!(ADAPTER.says_anyway(), anyway);
+}
+
+#[test]
 fn every_part_counts_and_not_only_the_last_message() {
     ADAPTER.counts_every_part();
 }

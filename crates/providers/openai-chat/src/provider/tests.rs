@@ -1,5 +1,7 @@
 //! The provider against a scripted upstream, over a real socket.
 
+use std::io::Write;
+
 use futures_util::StreamExt;
 use sealog_events::PortableCode;
 use sealog_execution::{AbortSignal, ProviderEvent, conformance};
@@ -141,7 +143,6 @@ async fn what_cannot_be_done_is_refused_before_key_and_connection() {
 
 #[tokio::test]
 async fn a_key_is_read_at_the_call_and_shown_nowhere() {
-    use std::io::Write;
     let server = server(answer()).await;
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let provider = provider(&server, &format!("api_key_file = '{}'", file.path().display()));
@@ -149,6 +150,7 @@ async fn a_key_is_read_at_the_call_and_shown_nowhere() {
     file.write_all(b"sk-canary\n").unwrap();
     assert_eq!(run(&provider, text()).await.1, None);
     assert_eq!(server.requests()[0].header("authorization"), Some("Bearer sk-canary"));
+    assert!(server.requests()[0].holds_only_in("authorization", "sk-canary"));
     assert_eq!(server.connections(), 1);
     let shown = format!("{provider:?} {:?}", provider.manifest());
     assert!(!shown.contains("sk-canary") && !shown.contains(&file.path().display().to_string()));
@@ -276,8 +278,11 @@ async fn every_odd_case_ends_as_it_must() {
         ],
         first_output: 1,
     };
+    let mut key = tempfile::NamedTempFile::new().unwrap();
+    key.write_all(b"sk-canary").unwrap();
     let make = |server: &ScriptedServer, timeouts| -> Arc<dyn ModelProvider> {
-        let toml = format!("model = 'm-1'\nbase_url = '{}'", server.url("/v1"));
+        let (url, key) = (server.url("/v1"), key.path().display());
+        let toml = format!("model = 'm-1'\nbase_url = '{url}'\napi_key_file = '{key}'");
         Arc::new(OpenAiChat::with_timeouts(toml::from_str(&toml).unwrap(), timeouts).unwrap())
     };
     let request = testing::request(&text());

@@ -17,6 +17,13 @@ fn tools_need_to_be_declared() {
 }
 
 #[test]
+fn no_member_is_left_out_in_silence() {
+    // A `data:` URI says it itself.
+    let anyway: &[&str] = &["the media type of an image", "the media type of a file"];
+    assert_eq!(ADAPTER.says_anyway(), anyway);
+}
+
+#[test]
 fn every_part_counts_and_not_only_the_last_message() {
     ADAPTER.counts_every_part();
 }

@@ -81,6 +81,7 @@ async fn facts_58_a_request_arrives_as_the_protocol_wants_it() {
     let events: Vec<_> = provider.execute(call("m-1")).map(|item| item.unwrap()).collect().await;
     assert!(matches!(events[..], [.., ProviderEvent::Usage(_), ProviderEvent::Completed]));
     let sent = &server.requests()[0];
+    assert!(sent.holds_only_in("authorization", "sk-canary"));
     assert_eq!((sent.method.as_str(), sent.path.as_str()), ("POST", "/v1/responses"));
     assert_eq!(sent.header("authorization"), Some("Bearer sk-canary"));
     assert_eq!(sent.header("accept"), Some("text/event-stream"));
