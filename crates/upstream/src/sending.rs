@@ -48,6 +48,20 @@ impl Sending {
         Sending { head, sent: Some(sent) }
     }
 
+    /// Whether it was handed to an open connection, told or not.
+    pub fn was_sent(&mut self) -> bool {
+        match &mut self.sent {
+            None => true,
+            Some(sent) => {
+                let told = sent.try_recv().is_ok();
+                if told {
+                    self.sent = None;
+                }
+                told
+            }
+        }
+    }
+
     /// What happens next. [`Step::Sent`] comes at most once; after the head there is nothing to ask for.
     ///
     /// # Errors

@@ -2,17 +2,20 @@
 //!
 //! From the moment the submission is on its way no failure is retryable: the work may have been accepted, and would be
 //! paid twice. Only a refusal of the submission by its status keeps its class. A task that is given up before it was
-//! seen completed is cancelled upstream, once, within its own time, even when the stream is dropped.
+//! seen completed is cancelled upstream, once, within its own time, even when the stream is dropped, and also when the
+//! answer that names it is still to come.
 
 use std::sync::Arc;
 
-use futures_util::{StreamExt, stream};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use sealog_events::{Mark, Phase, PortableCode};
 use sealog_execution::{AbortSignal, Failure, FailureClass, ModelCall, ProviderEvent, ProviderStream};
 use sealog_upstream::{Endpoint, Head, Post, Sending, Step, UpstreamError};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::answers::{self, Status, Submitted};
 use crate::provider::Upstream;
@@ -37,8 +40,7 @@ struct Asking {
 
 enum Stage {
     Submit,
-    Sending(Sending, HeaderMap<HeaderValue>),
-    Answered(Box<Head>, HeaderMap<HeaderValue>),
+    Submitted(Submission),
     Watch { task: Box<Task>, asked: u32, shown: Option<Phase> },
     Completed,
     Over,
@@ -53,6 +55,25 @@ struct Task {
     places: Option<Places>,
 }
 
+/// A submission until it comes to a task. One that is given up after it was sent is followed to its task for as long as
+/// cancelling may take.
+struct Submission {
+    upstream: Arc<Upstream>,
+    headers: HeaderMap<HeaderValue>,
+    /// `None` once it came to something, or was given up.
+    way: Option<Way>,
+}
+
+enum Way {
+    Sending(Sending),
+    Reading(BoxFuture<'static, Result<Box<Task>, Failure>>),
+}
+
+enum Came {
+    Mark(Mark),
+    Task(Box<Task>),
+}
+
 struct Places {
     status: Endpoint,
     response: Endpoint,
@@ -62,28 +83,28 @@ impl Run {
     async fn next(mut self) -> Result<Option<(ProviderEvent, Run)>, Failure> {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Over) {
-                Stage::Submit => {
-                    let (sending, headers) = self.asking.submit().await?;
-                    self.stage = Stage::Sending(sending, headers);
-                }
-                Stage::Sending(mut sending, headers) => {
-                    let (mark, stage) = match sending.next().await.map_err(|error| not_again(error.into()))? {
-                        Step::Sent => (Mark::RequestSent, Stage::Sending(sending, headers)),
-                        Step::Answered(head) => {
-                            let request_id = head.request_id().cloned();
-                            (Mark::ResponseHeaders { request_id }, Stage::Answered(Box::new(head), headers))
-                        }
+                Stage::Submit => self.stage = Stage::Submitted(self.asking.submit().await?),
+                Stage::Submitted(mut submission) => {
+                    let came = tokio::select! {
+                        biased;
+                        () = self.asking.call.abort.cancelled() => None,
+                        came = submission.next() => Some(came?),
                     };
-                    self.stage = stage;
-                    return Ok(Some((ProviderEvent::Mark(mark), self)));
-                }
-                Stage::Answered(head, headers) => {
-                    let mut task = self.asking.answered(*head, headers).await?;
-                    if task.places.is_none() {
-                        task.give_up().await;
-                        return Err(Failure::protocol("Provider named an unsafe address"));
+                    match came {
+                        None => {
+                            submission.give_up().await;
+                            return Err(Failure::cancelled());
+                        }
+                        Some(Came::Mark(mark)) => {
+                            self.stage = Stage::Submitted(submission);
+                            return Ok(Some((ProviderEvent::Mark(mark), self)));
+                        }
+                        Some(Came::Task(mut task)) if task.places.is_none() => {
+                            task.give_up().await;
+                            return Err(Failure::protocol("Provider named an unsafe address"));
+                        }
+                        Some(Came::Task(task)) => self.stage = Stage::Watch { task, asked: 0, shown: None },
                     }
-                    self.stage = Stage::Watch { task, asked: 0, shown: None };
                 }
                 Stage::Watch { mut task, asked, shown } => {
                     match self.asking.watch(&mut task, asked, shown).await {
@@ -110,7 +131,7 @@ impl Run {
 }
 
 impl Asking {
-    async fn submit(&self) -> Result<(Sending, HeaderMap<HeaderValue>), Failure> {
+    async fn submit(&self) -> Result<Submission, Failure> {
         let Upstream { model, client, submit, .. } = &*self.upstream;
         let abort = &self.call.abort;
         model.supports(&self.call.model, &self.call.request)?;
@@ -129,25 +150,9 @@ impl Asking {
         }
         let mut post = Post::new(submit, "application/json", body);
         post.headers = headers.clone();
-        Ok((client.post_watched(post, abort), headers))
-    }
-
-    async fn answered(&self, head: Head, headers: HeaderMap<HeaderValue>) -> Result<Box<Task>, Failure> {
-        let model = &self.upstream.model;
-        let response = head.accept().map_err(|error| match error {
-            // An explicit answer: nothing was accepted.
-            UpstreamError::Status(_) => Failure::from(error),
-            _ => not_again(error.into()),
-        })?;
-        let body = response.json_bytes().await.map_err(|error| not_again(error.into()))?;
-        let Submitted { cancel_url, status_url, response_url } = answers::read(&body)?;
-        let place = |url: Option<String>| model.base.endpoint_from_upstream(&url?).ok();
-        // The way to cancel comes first, so that a task without another way is not left running.
-        let cancel = place(cancel_url);
-        let places = cancel.is_some().then(|| (place(status_url), place(response_url)));
-        let places =
-            places.and_then(|(status, response)| Some(Places { status: status?, response: response? }));
-        Ok(Box::new(Task { upstream: Arc::clone(&self.upstream), headers, cancel, places }))
+        // Its own signal: when the call's fires, the answer still has to say what is to be cancelled.
+        let way = Some(Way::Sending(client.post_watched(post, &AbortSignal::new())));
+        Ok(Submission { upstream: Arc::clone(&self.upstream), headers, way })
     }
 
     /// Asks once. What to tell, and the phase the task is in, none once it is completed.
@@ -200,6 +205,27 @@ impl Asking {
     }
 }
 
+/// What an accepted submission is answered with.
+async fn answered(
+    upstream: Arc<Upstream>,
+    head: Head,
+    headers: HeaderMap<HeaderValue>,
+) -> Result<Box<Task>, Failure> {
+    let response = head.accept().map_err(|error| match error {
+        // An explicit answer: nothing was accepted.
+        UpstreamError::Status(_) => Failure::from(error),
+        _ => not_again(error.into()),
+    })?;
+    let body = response.json_bytes().await.map_err(|error| not_again(error.into()))?;
+    let Submitted { cancel_url, status_url, response_url } = answers::read(&body)?;
+    let place = |url: Option<String>| upstream.model.base.endpoint_from_upstream(&url?).ok();
+    // The way to cancel comes first, so that a task without another way is not left running.
+    let cancel = place(cancel_url);
+    let places = cancel.is_some().then(|| (place(status_url), place(response_url)));
+    let places = places.and_then(|(status, response)| Some(Places { status: status?, response: response? }));
+    Ok(Box::new(Task { upstream, headers, cancel, places }))
+}
+
 /// The task may have been accepted: trying again could do it twice.
 fn not_again(mut failure: Failure) -> Failure {
     if failure.retryable() {
@@ -208,17 +234,96 @@ fn not_again(mut failure: Failure) -> Failure {
     failure
 }
 
+impl Submission {
+    /// What comes next. Dropping the future loses nothing.
+    async fn next(&mut self) -> Result<Came, Failure> {
+        let came = match &mut self.way {
+            Some(Way::Sending(sending)) => match sending.next().await {
+                Ok(Step::Sent) => return Ok(Came::Mark(Mark::RequestSent)),
+                Ok(Step::Answered(head)) => {
+                    let request_id = head.request_id().cloned();
+                    self.way = Some(Way::Reading(self.read(head)));
+                    return Ok(Came::Mark(Mark::ResponseHeaders { request_id }));
+                }
+                Err(error) => Err(not_again(error.into())),
+            },
+            Some(Way::Reading(reading)) => reading.await.map(Came::Task),
+            // Given up.
+            None => Err(Failure::cancelled()),
+        };
+        self.way = None;
+        came
+    }
+
+    fn read(&self, head: Head) -> BoxFuture<'static, Result<Box<Task>, Failure>> {
+        answered(Arc::clone(&self.upstream), head, self.headers.clone()).boxed()
+    }
+
+    /// Follows what was sent to the task that came of it, cancels that, and waits for it.
+    async fn give_up(&mut self) {
+        if let Some(followed) = self.follow() {
+            // How it went changes nothing for what led here.
+            let _ended = followed.await;
+        }
+    }
+
+    /// In a task of its own: it must go on when whoever waits for it is gone. `None` where nothing was sent, or it came
+    /// to something already.
+    fn follow(&mut self) -> Option<JoinHandle<()>> {
+        let mut way = self.way.take()?;
+        if let Way::Sending(sending) = &mut way
+            && !sending.was_sent()
+        {
+            return None;
+        }
+        let runtime = tokio::runtime::Handle::try_current().ok()?;
+        let (upstream, headers) = (Arc::clone(&self.upstream), self.headers.clone());
+        let until = Instant::now() + self.upstream.polling.cancel;
+        Some(runtime.spawn(async move {
+            let found = async move {
+                loop {
+                    way = match way {
+                        Way::Sending(mut sending) => match sending.next().await.ok()? {
+                            Step::Sent => Way::Sending(sending),
+                            Step::Answered(head) => {
+                                Way::Reading(answered(Arc::clone(&upstream), head, headers.clone()).boxed())
+                            }
+                        },
+                        Way::Reading(reading) => return reading.await.ok(),
+                    };
+                }
+            };
+            if let Ok(Some(mut task)) = tokio::time::timeout_at(until, found).await
+                && let Some(cancel) = task.cancel(until)
+            {
+                let _ended = cancel.await;
+            }
+        }))
+    }
+}
+
+impl Drop for Submission {
+    fn drop(&mut self) {
+        drop(self.follow());
+    }
+}
+
 impl Task {
     /// Cancels upstream unless that was done or there is nothing to cancel, and waits for it.
     async fn give_up(&mut self) {
-        if let Some(cancel) = self.cancel() {
+        if let Some(cancel) = self.cancel(self.until()) {
             // How it went changes nothing for the failure that led here.
             let _ended = cancel.await;
         }
     }
 
+    /// How long cancelling may take from now on.
+    fn until(&self) -> Instant {
+        Instant::now() + self.upstream.polling.cancel
+    }
+
     /// In a task of its own: it must go on when whoever waits for it is gone.
-    fn cancel(&mut self) -> Option<JoinHandle<()>> {
+    fn cancel(&mut self, until: Instant) -> Option<JoinHandle<()>> {
         let endpoint = self.cancel.take()?;
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let (upstream, headers) = (Arc::clone(&self.upstream), self.headers.clone());
@@ -226,7 +331,7 @@ impl Task {
             // The call's own signal has fired already.
             let signal = AbortSignal::new();
             let put = upstream.client.put(&endpoint, headers, &signal);
-            let done = tokio::time::timeout(upstream.polling.cancel, put).await;
+            let done = tokio::time::timeout_at(until, put).await;
             tracing::debug!(cancelled = matches!(done, Ok(Ok(_))), "task given up");
         }))
     }
@@ -234,6 +339,6 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        drop(self.cancel());
+        drop(self.cancel(self.until()));
     }
 }

@@ -29,6 +29,24 @@ async fn a_request_is_sent_once_and_then_answered() {
 }
 
 #[tokio::test]
+async fn whether_it_was_sent_is_known_without_being_told() {
+    let server = ScriptedServer::start(vec![Script::new().head(204, &[])]).await.unwrap();
+    let mut sending = sending(&server, &AbortSignal::new());
+    assert!(!sending.was_sent());
+    // The future that would tell is dropped before it does.
+    tokio::select! {
+        biased;
+        _ = sending.next() => panic!("nothing was waited for"),
+        () = std::future::ready(()) => {}
+    }
+    assert!(!sending.was_sent(), "no connection is open yet");
+    assert!(matches!(sending.next().await, Ok(Step::Sent)));
+    assert!(sending.was_sent());
+    assert!(matches!(sending.next().await, Ok(Step::Answered(_))));
+    assert!(sending.was_sent());
+}
+
+#[tokio::test]
 async fn what_was_never_connected_was_never_sent() {
     let server = ScriptedServer::absent().await.unwrap();
     let told = sending(&server, &AbortSignal::new()).next().await;

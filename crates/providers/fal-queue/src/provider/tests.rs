@@ -1,9 +1,9 @@
 //! The provider against a scripted queue, over a real socket.
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use sealog_events::{Phase, PortableCode};
 use sealog_execution::{AbortSignal, ProviderEvent, conformance};
-use sealog_upstream::testing::{self, Script, ScriptedServer};
+use sealog_upstream::testing::{self, Gate, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use super::*;
@@ -111,6 +111,7 @@ async fn facts_60_a_task_is_submitted_watched_and_fetched() {
     assert_eq!((seen[0].as_str(), seen[1].as_str(), seen[5].as_str()), (SUBMIT, "GET /r/status", "GET /r"));
     let requests = server.requests();
     assert!(requests.iter().all(|request| request.header("authorization") == Some("Key sk-canary")));
+    assert!(requests.iter().all(|request| request.holds_only_in("authorization", "sk-canary")));
     let body: Value = serde_json::from_slice(&requests[0].body).unwrap();
     assert_eq!(body, json!({"prompt": "a cat"}));
 }
@@ -164,6 +165,78 @@ async fn a_dropped_stream_cancels_the_task() {
     assert_eq!(asked(&server)[2..], ["PUT /r/cancel"]);
 }
 
+/// A submission whose answer is held back until the gate opens: before its head, or behind it.
+fn held(before_the_head: bool, gate: &Gate) -> Script {
+    let body =
+        json!({"cancel_url": "/r/cancel", "status_url": "/r/status", "response_url": "/r"}).to_string();
+    let head = |script: Script| {
+        let length = format!("content-length: {}", body.len());
+        script.head(200, &["content-type: application/json", &length])
+    };
+    let script =
+        if before_the_head { head(Script::new().wait(gate)) } else { head(Script::new()).wait(gate) };
+    script.send(body.clone())
+}
+
+/// A stream of which so many marks were taken.
+async fn marked(provider: &FalQueue, abort: &AbortSignal, marks: usize) -> ProviderStream {
+    let mut stream = provider.execute(call(MODEL, abort));
+    for _ in 0..marks {
+        assert!(matches!(stream.next().await, Some(Ok(ProviderEvent::Mark(_)))));
+    }
+    stream
+}
+
+#[tokio::test]
+async fn a_task_that_was_not_named_yet_is_cancelled_once_it_is() {
+    for before_the_head in [true, false] {
+        let marks = if before_the_head { 1 } else { 2 };
+        for dropped in [true, false] {
+            let gate = Gate::new();
+            let server = queue(vec![held(before_the_head, &gate), json_answer(202, json!({}))]).await;
+            let abort = AbortSignal::new();
+            let long = Polling { cancel: Duration::from_secs(60), ..POLLING };
+            let provider = provider_of(&server, MODEL, Timeouts::default(), long);
+            let mut stream = marked(&provider, &abort, marks).await;
+            server.requested(1).await;
+            if dropped {
+                drop(stream);
+                gate.open();
+            } else {
+                // Half the way in, and then told to stop.
+                assert!(stream.next().now_or_never().is_none());
+                abort.cancel();
+                assert!(stream.next().now_or_never().is_none(), "the task is being looked for");
+                gate.open();
+                assert_eq!(stream.next().await.unwrap().unwrap_err().code, PortableCode::Cancelled);
+                assert!(stream.next().await.is_none());
+            }
+            server.requested(2).await;
+            assert_eq!(asked(&server), [SUBMIT, "PUT /r/cancel"]);
+            assert_eq!(server.requests()[1].header("authorization"), Some("Key sk-canary"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_is_never_named_is_not_looked_for_longer_than_a_cancel_takes() {
+    for before_the_head in [true, false] {
+        for dropped in [true, false] {
+            let server = queue(vec![held(before_the_head, &Gate::new())]).await;
+            let abort = AbortSignal::new();
+            let mut stream = marked(&provider(&server), &abort, if before_the_head { 1 } else { 2 }).await;
+            if dropped {
+                drop(stream);
+            } else {
+                abort.cancel();
+                assert_eq!(stream.next().await.unwrap().unwrap_err().code, PortableCode::Cancelled);
+            }
+            server.abandoned(1).await;
+            assert_eq!(asked(&server), [SUBMIT]);
+        }
+    }
+}
+
 #[tokio::test]
 async fn facts_62_what_was_completed_is_not_cancelled() {
     let server = queue(vec![submitted(), status("COMPLETED"), json_answer(503, json!({}))]).await;
@@ -215,6 +288,41 @@ async fn a_refused_submission_keeps_its_class_and_a_lost_one_is_never_retried() 
 }
 
 #[tokio::test]
+async fn a_submission_whose_answer_falls_silent_is_lost() {
+    let idle = Timeouts { idle: Duration::from_millis(200), ..Timeouts::default() };
+    let half = Script::new().head(200, &["content-type: application/json"]).send("{\"cancel_url\":");
+    let server = queue(vec![half.stall()]).await;
+    let outcome = run(&provider_of(&server, MODEL, idle, POLLING)).await;
+    failed(&outcome, PortableCode::ProviderUnavailable, false, None);
+    assert_eq!(asked(&server), [SUBMIT]);
+}
+
+/// The n-th answer of a task that goes well, cut anywhere and ended cleanly.
+#[tokio::test]
+async fn an_answer_cut_at_any_byte_never_completes() {
+    let bodies = [
+        r#"{"cancel_url":"/r/cancel","status_url":"/r/status","response_url":"/r"}"#,
+        r#"{"status":"COMPLETED"}"#,
+        r#"{"url":"https://h/\u00e9.png"}"#,
+    ];
+    let answer = |body: &[u8]| Script::new().head(200, &["content-type: application/json"]).send(body);
+    for (at, body) in bodies.iter().enumerate() {
+        for cut in 0..body.len() {
+            let mut scripts: Vec<Script> = bodies[..at].iter().map(|body| answer(body.as_bytes())).collect();
+            scripts.push(answer(&body.as_bytes()[..cut]));
+            // A task that may be running is cancelled; one that was completed is not.
+            scripts.push(json_answer(202, json!({})));
+            let server = queue(scripts).await;
+            let outcome = run(&provider(&server)).await;
+            failed(&outcome, PortableCode::ProviderProtocolError, false, None);
+            assert!(!outcome.0.contains(&ProviderEvent::Completed), "answer {at} cut at {cut}");
+            let cancelled = asked(&server).iter().any(|line| line == "PUT /r/cancel");
+            assert_eq!(cancelled, at == 1, "answer {at} cut at {cut}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_unsafe_address_beside_a_safe_cancel_gives_the_task_up() {
     for name in ["status_url", "response_url"] {
         let mut body = json!({"cancel_url": "/r/cancel", "status_url": "/s", "response_url": "/r"});
@@ -245,7 +353,9 @@ async fn facts_64_redirects_are_never_followed() {
 #[tokio::test]
 async fn answers_while_watching_that_are_none_give_the_task_up() {
     use PortableCode::{ProviderProtocolError, ProviderUnavailable};
-    let short = Timeouts { idle: Duration::from_millis(200), ..Timeouts::default() };
+    let wait = Duration::from_millis(200);
+    let short = Timeouts { idle: wait, head: wait, ..Timeouts::default() };
+    let huge = format!("\"{}\"", "x".repeat(4 * 1024 * 1024));
     let half = Script::new().head(200, &["content-type: application/json", "content-length: 100"]).send("{");
     for (script, code) in [
         (status("canary"), ProviderProtocolError),
@@ -255,10 +365,43 @@ async fn answers_while_watching_that_are_none_give_the_task_up() {
         (half.clone().reset(), ProviderUnavailable),
         (half.stall(), ProviderUnavailable),
         (Script::new(), ProviderUnavailable),
+        (Script::new().reset(), ProviderUnavailable),
+        (Script::new().stall(), ProviderUnavailable),
+        (Script::new().send("HTTP/1.1 200 OK\r\ncont").stall(), ProviderUnavailable),
+        (Script::new().respond(200, "application/json", &huge), ProviderProtocolError),
+        (
+            Script::new().head(200, &["content-type: application/json"]).send(*b"{\"status\":\"\xff\"}"),
+            ProviderProtocolError,
+        ),
     ] {
-        let server = queue(vec![submitted(), script, json_answer(202, json!({}))]).await;
+        let server = queue(vec![submitted(), script.clone(), json_answer(202, json!({}))]).await;
         failed(&run(&provider_of(&server, MODEL, short, POLLING)).await, code, false, None);
         assert_eq!(asked(&server)[2..], ["PUT /r/cancel"]);
+    }
+}
+
+/// Once it was seen completed there is nothing to cancel, whatever comes of fetching it.
+#[tokio::test]
+async fn results_that_are_none_fail_and_cancel_nothing() {
+    use PortableCode::{ProviderProtocolError, ProviderUnavailable};
+    let wait = Duration::from_millis(200);
+    let short = Timeouts { idle: wait, head: wait, ..Timeouts::default() };
+    let huge = format!("\"{}\"", "x".repeat(4 * 1024 * 1024));
+    let half = Script::new().head(200, &["content-type: application/json", "content-length: 100"]).send("{");
+    for (script, code, provider_code) in [
+        (json_answer(404, json!({"canary": 1})), ProviderUnavailable, Some("404")),
+        (json_answer(429, json!({"canary": 1})), PortableCode::RateLimited, Some("429")),
+        (json_answer(500, json!({"canary": 1})), ProviderUnavailable, Some("500")),
+        (half.clone().reset(), ProviderUnavailable, None),
+        (half.clone(), ProviderUnavailable, None),
+        (half.stall(), ProviderUnavailable, None),
+        (Script::new().stall(), ProviderUnavailable, None),
+        (Script::new().respond(200, "text/html", "canary"), ProviderProtocolError, None),
+        (Script::new().respond(200, "application/json", &huge), ProviderProtocolError, None),
+    ] {
+        let server = queue(vec![submitted(), status("COMPLETED"), script]).await;
+        failed(&run(&provider_of(&server, MODEL, short, POLLING)).await, code, false, provider_code);
+        assert_eq!(asked(&server)[1..], ["GET /r/status", "GET /r"]);
     }
 }
 
