@@ -62,6 +62,8 @@ def chat(url):
     short = client.chat.completions.create(
         model=MODEL, max_completion_tokens=4, messages=[{"role": "user", "content": "count 20"}])
     assert short.choices[0].finish_reason == "length", short
+    held_back = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "filter it"}])
+    assert held_back.choices[0].finish_reason == "content_filter", held_back
     # A tool, streamed, its result, and the answer.
     tools = [{"type": "function", "function": {"name": "weather", "description": "looks outside", "parameters": TOOL}}]
     with client.chat.completions.stream(model=MODEL, messages=ASKED, tools=tools) as stream:
@@ -121,6 +123,11 @@ def responses(url, upstream):
         deltas = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
         final = stream.get_final_response()
     assert deltas == final.output_text == "".join(f"{n} " for n in range(20)), final
+    with client.responses.stream(model=MODEL, input="filter it") as stream:
+        last = list(stream)[-1]
+    assert (last.type, last.response.status) == ("response.incomplete", "incomplete"), last
+    kept = client.responses.retrieve(last.response.id)
+    assert kept.incomplete_details.reason == last.response.incomplete_details.reason == "content_filter", kept
     # A tool and its result.
     tools = [{"type": "function", "name": "weather", "parameters": TOOL, "strict": False}]
     answer = client.responses.create(model=MODEL, input=ASKED, tools=tools)
@@ -184,6 +191,7 @@ def messages(url):
     assert (answer.content[0].text, answer.stop_reason) == ("hello from upstream", "end_turn"), answer
     assert answer._request_id, "the client looks for it in a header of its own"
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (5, 3), answer.usage
+    assert create("filter it").stop_reason == "refusal"
     said = [{"role": "user", "content": "count 20"}]
     with client.messages.stream(model=MODEL, max_tokens=20, messages=said) as stream:
         text = "".join(stream.text_stream)

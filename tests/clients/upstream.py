@@ -59,6 +59,9 @@ class Handler(BaseHTTPRequestHandler):
             if word == "hold":
                 released.acquire()
             words += self.say([f"{n} " for n in range(half, int(number))])
+        elif word == "filter":
+            reason = "content_filter"
+            words = self.say(["I can"])
         elif asked.get("tools"):
             reason = "tool_calls"
             name = asked["tools"][0]["function"]["name"]
@@ -70,8 +73,10 @@ class Handler(BaseHTTPRequestHandler):
                 self.chunk({"tool_calls": [fragment]})
         else:
             words = self.say(["hello", " from", " upstream"])
-        self.chunk({}, reason)
         limit = asked.get("max_tokens") or words
+        if words and words >= (asked.get("max_tokens") or words + 1):
+            reason = "length"
+        self.chunk({}, reason)
         usage = {"prompt_tokens": 5, "completion_tokens": min(words, limit), "total_tokens": 5 + words}
         self.event(json.dumps({"choices": [], "usage": usage}))
         self.event("[DONE]")

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sealog_disk::real::read_file;
-use sealog_events::{EventBody, Target};
+use sealog_events::{EventBody, StopReason, Target};
 use sealog_execution::{ModelProvider, ProviderLimits, Registry};
 use sealog_providers_mock::MockProvider;
 use toml::de::{DeTable, DeValue};
@@ -296,7 +296,8 @@ fn can_be_told(provider: &dyn ModelProvider) -> bool {
     let models = provider.manifest().map(|manifest| manifest.models).unwrap_or_default();
     models.into_iter().all(|model| {
         let target = Target { provider: provider.id().to_owned(), model: model.model };
-        sealog_events::limits::check(&EventBody::Completed { target }).is_ok()
+        let completed = |reason| EventBody::Completed { target: target.clone(), stop_reason: Some(reason) };
+        StopReason::ALL.iter().all(|reason| sealog_events::limits::check(&completed(*reason)).is_ok())
     })
 }
 

@@ -312,6 +312,7 @@ impl Sink for Survey {
             | RecordKind::OutputResult
             | RecordKind::UsageReported
             | RecordKind::Completed
+            | RecordKind::CompletedFor
             | RecordKind::Failed => self.event(frame, record, stream),
         }
     }

@@ -87,7 +87,7 @@ impl Answer {
             What::Text(_) | What::CallStarted { .. } | What::CallArguments { .. } | What::Result(_) => {
                 self.output = true;
             }
-            What::Completed => self.output = true,
+            What::Completed(_) => self.output = true,
             What::Failed(failed) => self.failed = Some(failed.clone()),
             What::Accepted | What::Routed | What::Usage(_) | What::Other => {}
         }

@@ -17,6 +17,7 @@ mod messages;
 mod models;
 mod paths;
 mod responses;
+mod stop;
 mod told;
 mod usage;
 

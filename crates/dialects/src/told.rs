@@ -1,6 +1,6 @@
 //! What a durable event says to a dialect, read from the event's own JSON text.
 
-use sealog_events::{PortableCode, RecordKind};
+use sealog_events::{PortableCode, RecordKind, StopReason};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -30,7 +30,8 @@ pub enum What {
     /// Text of a result that came as a whole.
     Result(String),
     Usage(Vec<Fact>),
-    Completed,
+    /// With the reason that the provider gave, if it gave one.
+    Completed(Option<StopReason>),
     Failed(Failed),
     /// Progress of a task, an attempt that another one follows.
     Other,
@@ -57,6 +58,7 @@ struct Wire<'a> {
     result: Option<&'a RawValue>,
     #[serde(default)]
     facts: Vec<Fact>,
+    stop_reason: Option<String>,
     error: Option<WireError>,
     status: String,
 }
@@ -89,7 +91,11 @@ impl Told {
             }
             RecordKind::OutputResult => What::Result(result(wire.result?.get())),
             RecordKind::UsageReported => What::Usage(wire.facts),
-            RecordKind::Completed => What::Completed,
+            RecordKind::Completed | RecordKind::CompletedFor => {
+                // One that a later release added says no more than that there was one.
+                let known = |name: String| StopReason::from_name(&name).unwrap_or(StopReason::Other);
+                What::Completed(wire.stop_reason.map(known))
+            }
             RecordKind::Failed => {
                 let WireError { code, message, retryable } = wire.error?;
                 let code = PortableCode::from_name(&code)?;
@@ -156,7 +162,11 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn completed() -> EventBody {
-        EventBody::Completed { target: target() }
+        EventBody::Completed { target: target(), stop_reason: None }
+    }
+
+    pub(crate) fn completed_for(reason: StopReason) -> EventBody {
+        EventBody::Completed { target: target(), stop_reason: Some(reason) }
     }
 
     pub(crate) fn failed(code: PortableCode, cancelled: bool) -> EventBody {
@@ -177,7 +187,7 @@ pub(crate) mod tests {
             result("\"plain\""),
             result("{\"a\":1}"),
             usage(&[("input_token", 3)]),
-            completed(),
+            completed_for(StopReason::Length),
             failed(PortableCode::Cancelled, true),
         ]);
         let whats: Vec<What> = read.into_iter().map(|told| told.what).collect();
@@ -185,6 +195,11 @@ pub(crate) mod tests {
         assert_eq!(whats[4], What::Result("plain".to_owned()));
         assert_eq!(whats[5], What::Result("{\"a\":1}".to_owned()));
         assert!(matches!(&whats[6], What::Usage(facts) if facts.len() == 1));
+        assert_eq!(whats[7], What::Completed(Some(StopReason::Length)));
+        assert_eq!(told(vec![completed()])[0].what, What::Completed(None));
+        let later = r#"{"status":"succeeded","stop_reason":"whim"}"#;
+        let later = Told::read(1, "execution.completed", later).unwrap();
+        assert_eq!(later.what, What::Completed(Some(StopReason::Other)));
         assert!(matches!(&whats[8], What::Failed(failed) if failed.cancelled && failed.retryable));
         assert_eq!(Told::read(1, "output.delta", "{"), None);
         assert_eq!(Told::read(1, "created", "{\"status\":\"x\"}"), None);

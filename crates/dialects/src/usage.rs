@@ -35,7 +35,8 @@ impl Usage {
         }
     }
 
-    /// Whether the answer is as long as it was allowed to be: the one sign of an answer that was cut short.
+    /// Whether the answer is as long as it was allowed to be: the sign of one that was cut short where its provider does
+    /// not say why it ended.
     pub fn reached(&self, max_tokens: Option<u64>) -> bool {
         max_tokens.is_some_and(|max| self.output >= max as f64)
     }

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use sealog_events::{
-    AttemptEvidence, Event, EventBody, ExecutionId, Mark, PortableCode, Reached, Target, Timestamp,
+    AttemptEvidence, Event, EventBody, ExecutionId, Mark, PortableCode, Reached, StopReason, Target,
+    Timestamp,
 };
 use sealog_execution::emitter::{EmitError, Emitter, EventSink};
 use sealog_execution::{AbortSignal, ExecutionRequest, Failure, ModelCall, ModelProvider, ProviderStream};
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::catalog;
 use crate::engine::Inner;
-use crate::model::attempt::{self, Allowance, Ending, FailedAttempt, StopCause};
+use crate::model::attempt::{self, Allowance, Completion, Ending, FailedAttempt, StopCause};
 use crate::model::deadline::{Due, Timing};
 use crate::model::output::{self, Report};
 use crate::model::route;
@@ -172,7 +173,7 @@ pub(crate) async fn drive(mut run: Run) {
 
 /// Picks candidates and attempts one after the other. What fails before an attempt is abandoned with that failure,
 /// whatever the stop says; the inner result is the last attempt's end.
-async fn route_and_attempt(run: &mut Run) -> Result<Result<Target, Failure>, Abandoned> {
+async fn route_and_attempt(run: &mut Run) -> Result<Result<Completion, Failure>, Abandoned> {
     let manifests = catalog::read(&run.inner.providers())?;
     let candidates = route::candidates(&run.request, &manifests);
     if candidates.is_empty() {
@@ -186,7 +187,7 @@ async fn route_and_attempt(run: &mut Run) -> Result<Result<Target, Failure>, Aba
     let mut end = Err(route::unavailable());
     for (number, target) in (1..).zip(candidates) {
         let failure = match attempt(run, &target, number).await {
-            Ok(()) => return Ok(Ok(target)),
+            Ok(stop_reason) => return Ok(Ok(Completion { target, stop_reason })),
             Err(Abandoned::Attempt(failure)) => failure,
             Err(Abandoned::Store(error)) => return Err(Abandoned::Store(error)),
         };
@@ -205,7 +206,7 @@ async fn route_and_attempt(run: &mut Run) -> Result<Result<Target, Failure>, Aba
 }
 
 /// One attempt: announced, admitted by the provider's gate, run, and its lease given back.
-async fn attempt(run: &mut Run, target: &Target, number: u32) -> Result<(), Abandoned> {
+async fn attempt(run: &mut Run, target: &Target, number: u32) -> Result<Option<StopReason>, Abandoned> {
     // Durable before the provider can send a byte: recovery tells from this event that something may have left.
     run.emit(EventBody::RouteSelected { target: target.clone(), attempt: number }).await?;
     let gate = run.inner.provider_gate(&target.provider);
@@ -224,7 +225,7 @@ async fn run_provider(
     provider: &dyn ModelProvider,
     target: &Target,
     number: u32,
-) -> Result<(), Abandoned> {
+) -> Result<Option<StopReason>, Abandoned> {
     // The wait at the gate may have been long; a provider is free to have changed what it declares.
     route::recheck(&run.request, &target.model, &catalog::manifest(provider)?)?;
     if run.stop.cause().is_some() {
@@ -243,9 +244,15 @@ async fn run_provider(
     end
 }
 
-/// Pulls and records until the provider completes or cannot. An event is durable before the next one is pulled.
-async fn pull(run: &mut Run, stream: &mut ProviderStream, number: u32) -> Result<(), Abandoned> {
+/// Pulls and records until the provider completes, for the reason that it said, or cannot. An event is durable before
+/// the next one is pulled.
+async fn pull(
+    run: &mut Run,
+    stream: &mut ProviderStream,
+    number: u32,
+) -> Result<Option<StopReason>, Abandoned> {
     let mut reached = Reached::Selected;
+    let mut stop_reason = None;
     loop {
         // A provider and a store that are always ready must not keep the thread for themselves.
         tokio::task::consume_budget().await;
@@ -260,7 +267,8 @@ async fn pull(run: &mut Run, stream: &mut ProviderStream, number: u32) -> Result
             Ok(Some(item)) => item?,
         };
         match output::report(event)? {
-            Report::Completed => return Ok(()),
+            Report::Completed => return Ok(stop_reason),
+            Report::Stopped(reason) => stop_reason = Some(reason),
             // Each step once and in order, whatever the provider says.
             Report::Mark(mark) if mark.reached() > reached => {
                 reached = mark.reached();
@@ -297,7 +305,7 @@ fn panicked() -> Failure {
 /// Writes the terminal event. If the store does not take it, one short failure with the store's error is tried.
 async fn finish(run: &mut Run, ending: Ending) {
     let body = match ending {
-        Ending::Completed(target) => EventBody::Completed { target },
+        Ending::Completed(Completion { target, stop_reason }) => EventBody::Completed { target, stop_reason },
         Ending::Failed { failure, cancelled } => failed(&failure, cancelled),
     };
     let Err(Abandoned::Store(error)) = run.emit(body).await else { return };

@@ -69,7 +69,7 @@ impl Fact {
             | EventBody::OutputResult { .. } => Fact::Output,
             EventBody::Progress { .. } => Fact::Progress,
             EventBody::UsageReported { facts } => Fact::Usage(facts.clone()),
-            EventBody::Completed { target } => Fact::Completed { target: target.clone() },
+            EventBody::Completed { target, stop_reason: _ } => Fact::Completed { target: target.clone() },
             EventBody::Failed { error, cancelled } => {
                 Fact::Failed { error: error.into(), cancelled: *cancelled }
             }

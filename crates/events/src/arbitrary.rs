@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::{
     Artifact, Created, ErrorFact, Event, EventBody, ExecutionId, Identity, JsonText, Outcome, Phase,
-    PortableCode, ProgressNumber, Quantity, Target, Timestamp, UsageFact, UsageSource,
+    PortableCode, ProgressNumber, Quantity, StopReason, Target, Timestamp, UsageFact, UsageSource,
 };
 
 pub(crate) const ID: ExecutionId = ExecutionId::from_bytes([
@@ -130,7 +130,8 @@ pub(crate) fn running_body() -> impl Strategy<Value = EventBody> {
 
 pub(crate) fn terminal_body() -> impl Strategy<Value = EventBody> {
     prop_oneof![
-        target().prop_map(|target| EventBody::Completed { target }),
+        (target(), option::of(prop::sample::select(StopReason::ALL)))
+            .prop_map(|(target, stop_reason)| EventBody::Completed { target, stop_reason }),
         (error(), any::<bool>()).prop_map(|(error, cancelled)| {
             let code = if cancelled { PortableCode::Cancelled } else { error.code };
             EventBody::Failed { error: ErrorFact { code, ..error }, cancelled }

@@ -70,7 +70,12 @@ pub fn encode(body: &EventBody) -> Result<Vec<u8>, BodyError> {
         EventBody::UsageReported { facts } => {
             write(&wire::UsageReported { facts: facts.iter().map(Into::into).collect() })
         }
-        EventBody::Completed { target } => write(&wire::Completed { target: target.into() }),
+        EventBody::Completed { target, stop_reason: None } => {
+            write(&wire::Completed { target: target.into() })
+        }
+        EventBody::Completed { target, stop_reason: Some(reason) } => {
+            write(&wire::CompletedFor { target: target.into(), stop_reason: reason.number() })
+        }
         EventBody::Failed { error, cancelled: _ } => {
             write(&wire::Failed { status: body.status().number(), error: error.into() })
         }
@@ -120,8 +125,9 @@ pub fn decode(kind: u16, bytes: &[u8]) -> Result<EventBody, BodyError> {
         RecordKind::UsageReported => convert::usage_reported(read(bytes)?)?,
         RecordKind::Completed => {
             let wire::Completed { target } = read(bytes)?;
-            EventBody::Completed { target: target.into() }
+            EventBody::Completed { target: target.into(), stop_reason: None }
         }
+        RecordKind::CompletedFor => convert::completed_for(&read(bytes)?)?,
         RecordKind::Failed => convert::failed(read(bytes)?)?,
     };
     limits::check(&body)?;

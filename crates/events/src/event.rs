@@ -3,7 +3,8 @@
 //! Owns the mapping from body to kind, status and terminal. Must never render or encode.
 
 use crate::{
-    Artifact, ErrorFact, JsonText, Phase, ProgressNumber, RecordKind, Status, Target, Timestamp, UsageFact,
+    Artifact, ErrorFact, JsonText, Phase, ProgressNumber, RecordKind, Status, StopReason, Target, Timestamp,
+    UsageFact,
 };
 
 /// One event of an execution, as stored and as streamed.
@@ -37,8 +38,8 @@ pub enum EventBody {
     OutputResult { result: JsonText, artifacts: Option<Vec<Artifact>> },
     /// `usage.reported`: facts to be added to those reported before.
     UsageReported { facts: Vec<UsageFact> },
-    /// `execution.completed`: terminal, success.
-    Completed { target: Target },
+    /// `execution.completed`: terminal, success. `stop_reason` is what the provider said, if it said one.
+    Completed { target: Target, stop_reason: Option<StopReason> },
     /// `execution.failed`: terminal; `cancelled` makes its status `cancelled` instead of `failed`.
     Failed { error: ErrorFact, cancelled: bool },
 }
@@ -57,7 +58,8 @@ impl EventBody {
             Self::Progress { .. } => RecordKind::Progress,
             Self::OutputResult { .. } => RecordKind::OutputResult,
             Self::UsageReported { .. } => RecordKind::UsageReported,
-            Self::Completed { .. } => RecordKind::Completed,
+            Self::Completed { stop_reason: None, .. } => RecordKind::Completed,
+            Self::Completed { stop_reason: Some(_), .. } => RecordKind::CompletedFor,
             Self::Failed { .. } => RecordKind::Failed,
         }
     }
@@ -71,7 +73,11 @@ impl EventBody {
     /// The event's `type` on the wire, for instance `output.delta`.
     #[must_use]
     pub const fn type_name(&self) -> &'static str {
-        self.record_kind().as_str()
+        match self.record_kind().event_type() {
+            Some(name) => name,
+            // Every body is an event's.
+            None => self.record_kind().as_str(),
+        }
     }
 
     /// The status that this event gives its execution.

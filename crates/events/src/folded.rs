@@ -180,6 +180,7 @@ impl Bodies {
                 | RecordKind::OutputResult
                 | RecordKind::UsageReported
                 | RecordKind::Completed
+                | RecordKind::CompletedFor
                 | RecordKind::Failed => row.body = self.own(reader)?,
             }
         }
@@ -267,6 +268,7 @@ fn usual_size(id: ExecutionId, row: &Row) -> Option<u64> {
         | RecordKind::OutputResult
         | RecordKind::UsageReported
         | RecordKind::Completed
+        | RecordKind::CompletedFor
         | RecordKind::Failed => Some(json::event_json_bytes(id, &event(row)?) as u64),
     }
 }
@@ -391,6 +393,7 @@ fn put_others(out: &mut Vec<u8>, id: ExecutionId, rows: &[Row]) -> Option<()> {
             | RecordKind::OutputResult
             | RecordKind::UsageReported
             | RecordKind::Completed
+            | RecordKind::CompletedFor
             | RecordKind::Failed => put_sized(out, &row.body),
         }
     }

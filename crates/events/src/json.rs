@@ -5,8 +5,8 @@
 //! escape and never render a number in another way than ECMAScript does.
 
 use crate::{
-    Artifact, Attempt, ErrorFact, Event, EventBody, ExecutionId, Snapshot, Status, Target, Timestamp,
-    UsageFact,
+    Artifact, Attempt, ErrorFact, Event, EventBody, ExecutionId, Snapshot, Status, StopReason, Target,
+    Timestamp, UsageFact,
 };
 
 /// Where text goes: a string, or a counter that only measures it.
@@ -46,7 +46,7 @@ pub(crate) fn event_json_bytes(execution_id: ExecutionId, event: &Event) -> usiz
 }
 
 /// A snapshot: `execution_id`, `status`, `created_at`, `updated_at`, `last_sequence`, `usage`, `attempts`, and where
-/// known `target`, `error`, `result`, `artifacts`.
+/// known `target`, `stop_reason`, `error`, `result`, `artifacts`.
 #[must_use]
 pub fn snapshot_json(snapshot: &Snapshot) -> String {
     let mut out =
@@ -65,6 +65,7 @@ pub fn snapshot_json(snapshot: &Snapshot) -> String {
         out.put(",\"target\":");
         put_target(&mut out, target);
     }
+    put_stop_reason(&mut out, snapshot.stop_reason);
     if let Some(error) = &snapshot.error {
         out.put(",\"error\":");
         put_error(&mut out, error);
@@ -178,14 +179,21 @@ fn put_own_members(out: &mut impl Sink, body: &EventBody) {
             out.put(",\"facts\":");
             put_list(out, facts, put_usage_fact);
         }
-        EventBody::Completed { target } => {
+        EventBody::Completed { target, stop_reason } => {
             out.put(",\"target\":");
             put_target(out, target);
+            put_stop_reason(out, *stop_reason);
         }
         EventBody::Failed { error, cancelled: _ } => {
             out.put(",\"error\":");
             put_error(out, error);
         }
+    }
+}
+
+fn put_stop_reason(out: &mut impl Sink, reason: Option<StopReason>) {
+    if let Some(reason) = reason {
+        put_text_member(out, ",\"stop_reason\":\"", reason.as_str());
     }
 }
 

@@ -33,7 +33,9 @@ pub use json_text::{JsonText, JsonTextError};
 pub use materialize::{Materializer, Snapshot};
 pub use output::Artifact;
 pub use progress::ProgressNumber;
-pub use registry::{Dialect, Outcome, Phase, PortableCode, Reached, RecordKind, Status, UsageSource};
+pub use registry::{
+    Dialect, Outcome, Phase, PortableCode, Reached, RecordKind, Status, StopReason, UsageSource,
+};
 pub use result::MaterializedResult;
 pub use route::Target;
 pub use time::Timestamp;

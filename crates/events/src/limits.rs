@@ -85,7 +85,7 @@ pub fn check(body: &EventBody) -> Result<(), Unproducible> {
             check_items(artifacts.as_deref().unwrap_or_default(), check_artifact)?;
         }
         EventBody::UsageReported { facts } => check_items(facts, check_usage_fact)?,
-        EventBody::Completed { target } => check_target(target)?,
+        EventBody::Completed { target, stop_reason: _ } => check_target(target)?,
         EventBody::Failed { error, cancelled } => {
             check_error(error)?;
             if *cancelled && error.code != PortableCode::Cancelled {

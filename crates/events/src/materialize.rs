@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use crate::attempt;
 use crate::json::{self, Sink};
 use crate::{
-    Artifact, Attempt, AttemptEvidence, ErrorFact, Event, EventBody, ExecutionId, JsonText, Status, Target,
-    Timestamp, UsageFact,
+    Artifact, Attempt, AttemptEvidence, ErrorFact, Event, EventBody, ExecutionId, JsonText, Status,
+    StopReason, Target, Timestamp, UsageFact,
 };
 
 /// Version of the rules below, stored beside every materialized result. Changes whenever equal events give another
@@ -34,6 +34,8 @@ pub struct Snapshot {
     pub attempts: Vec<Attempt>,
     /// The latest target selected or completed; kept after failure.
     pub target: Option<Target>,
+    /// Why the answer ended, if its provider said so.
+    pub stop_reason: Option<StopReason>,
     /// The terminal failure's error.
     pub error: Option<ErrorFact>,
     /// The last `output.result`, else the joined text and tool calls if there are any; also of a failed execution.
@@ -73,6 +75,7 @@ impl Materializer {
                 usage: Vec::new(),
                 attempts: Vec::new(),
                 target: None,
+                stop_reason: None,
                 error: None,
                 result: None,
                 artifacts: None,
@@ -91,8 +94,10 @@ impl Materializer {
         attempt::push_event(&mut self.state.attempts, &event.body);
         match &event.body {
             EventBody::Accepted | EventBody::RouteAttemptFailed { .. } | EventBody::Progress { .. } => {}
-            EventBody::RouteSelected { target, attempt: _ } | EventBody::Completed { target } => {
+            EventBody::RouteSelected { target, attempt: _ } => self.state.target = Some(target.clone()),
+            EventBody::Completed { target, stop_reason } => {
                 self.state.target = Some(target.clone());
+                self.state.stop_reason = *stop_reason;
             }
             EventBody::OutputDelta { output_index, delta } => {
                 self.outputs.entry(*output_index).or_default().push_str(delta);

@@ -74,6 +74,8 @@ closed_set! {
         88 UsageReported "usage.reported",
         89 Completed "execution.completed",
         90 Failed "execution.failed",
+        /// `execution.completed` with a reason to stop, which the layout of 89 has no place for.
+        91 CompletedFor "execution.completed.for",
     }
 }
 
@@ -82,6 +84,20 @@ impl RecordKind {
     #[must_use]
     pub const fn is_event(self) -> bool {
         self.number() >= Self::Accepted.number()
+    }
+
+    /// The `type` of the event on the wire, where several layouts of a body are one type; `None` for what is no event.
+    #[must_use]
+    pub const fn event_type(self) -> Option<&'static str> {
+        if !self.is_event() {
+            return None;
+        }
+        Some(if let Self::CompletedFor = self { Self::Completed.as_str() } else { self.as_str() })
+    }
+
+    /// Every type of event on the wire, once.
+    pub fn event_types() -> impl Iterator<Item = &'static str> {
+        Self::ALL.iter().filter(|kind| kind.event_type() == Some(kind.as_str())).map(|kind| kind.as_str())
     }
 }
 
@@ -166,6 +182,30 @@ impl Reached {
             Self::ResponseHeaders => "reply began, no output seen",
             Self::FirstOutput => "output was seen",
         }
+    }
+}
+
+closed_set! {
+    /// Why a provider says that its answer ended.
+    StopReason: u8 {
+        /// It had said what it had to say.
+        1 Stop "stop",
+        /// It was as long as it was allowed to be.
+        2 Length "length",
+        /// It waits for the results of tools.
+        3 ToolCalls "tool_calls",
+        /// A filter of the provider held it back or cut it off.
+        4 ContentFilter "content_filter",
+        /// The model declined.
+        5 Refusal "refusal",
+        /// A text that the caller named came up.
+        6 StopSequence "stop_sequence",
+        /// It pauses in a long turn and can be asked to go on.
+        7 PauseTurn "pause_turn",
+        /// The model's context was full.
+        8 ContextWindow "context_window",
+        /// A reason that this list has no word for.
+        9 Other "other",
     }
 }
 

@@ -131,6 +131,7 @@ async fn completes(
         | ProviderEvent::ToolCallArgumentsDelta { .. }
         | ProviderEvent::Progress { .. }
         | ProviderEvent::Result { .. }
+        | ProviderEvent::Stopped(_)
         | ProviderEvent::Completed => true,
     });
     report.add("usage.non_negative", usage, "a usage fact has no unit or is negative or not finite");

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
-use sealog_events::{Artifact, ExecutionId, Mark, Phase, UsageSource};
+use sealog_events::{Artifact, ExecutionId, Mark, Phase, StopReason, UsageSource};
 
 use crate::{ExecutionRequest, Failure, ProviderManifest};
 
@@ -83,6 +83,9 @@ pub enum ProviderEvent {
         artifacts: Option<Vec<Artifact>>,
     },
     Usage(Vec<ReportedUsage>),
+    /// Why the answer ends, as the provider's own words say it; nothing where they say nothing. The last one before the
+    /// completion signal is kept with it.
+    Stopped(StopReason),
     /// The completion signal. Nothing is read after it.
     Completed,
 }
@@ -98,6 +101,7 @@ impl ProviderEvent {
             ProviderEvent::Progress { .. } => "progress",
             ProviderEvent::Result { .. } => "result",
             ProviderEvent::Usage(_) => "usage",
+            ProviderEvent::Stopped(_) => "stopped",
             ProviderEvent::Completed => "completed",
         }
     }

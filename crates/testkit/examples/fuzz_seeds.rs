@@ -255,7 +255,8 @@ capabilities = { input_modalities = ["text"], output_modalities = ["text"], tool
 fn export_lines(corpus: &Path) {
     use sealog_engine::store::journal::transfer::lines::{Counts, Line};
     use sealog_events::{
-        Created, Event, EventBody, ExecutionId, Identity, MaterializedResult, Materializer, Target, Timestamp,
+        Created, Event, EventBody, ExecutionId, Identity, MaterializedResult, Materializer, StopReason,
+        Target, Timestamp,
     };
     use sealog_journal_format::EndRecord;
     use sealog_journal_format::journal_records::Restored;
@@ -269,7 +270,7 @@ fn export_lines(corpus: &Path) {
         EventBody::Accepted,
         EventBody::RouteSelected { target: target.clone(), attempt: 1 },
         EventBody::OutputDelta { output_index: 0, delta: "hi \u{e9}\"".into() },
-        EventBody::Completed { target },
+        EventBody::Completed { target, stop_reason: Some(StopReason::Length) },
     ];
     let events: Vec<Event> = bodies
         .into_iter()

@@ -68,6 +68,7 @@ pub fn attempts_agree(events: &[Value], attempts: Option<&Value>) -> bool {
 struct Fold {
     usage: Vec<Value>,
     target: Option<Value>,
+    stop_reason: Option<Value>,
     error: Option<Value>,
     whole: Option<(Value, Option<Value>)>,
     texts: BTreeMap<u64, String>,
@@ -78,7 +79,11 @@ impl Fold {
     fn push(&mut self, event: &Value) {
         let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
         match event["type"].as_str().unwrap_or_default() {
-            "route.selected" | "execution.completed" => self.target = Some(event["target"].clone()),
+            "route.selected" => self.target = Some(event["target"].clone()),
+            "execution.completed" => {
+                self.target = Some(event["target"].clone());
+                self.stop_reason = event.get("stop_reason").cloned();
+            }
             "output.delta" => {
                 let index = event["output_index"].as_u64().unwrap_or_default();
                 self.texts.entry(index).or_default().push_str(&text("delta"));
@@ -116,8 +121,13 @@ impl Fold {
             None if self.texts.is_empty() && self.calls.is_empty() => (None, None),
             None => (Some(joined(self.texts, self.calls)), None),
         };
-        let members =
-            [("target", self.target), ("error", self.error), ("result", result), ("artifacts", artifacts)];
+        let members = [
+            ("target", self.target),
+            ("stop_reason", self.stop_reason),
+            ("error", self.error),
+            ("result", result),
+            ("artifacts", artifacts),
+        ];
         for (name, value) in members {
             if let Some(value) = value {
                 snapshot[name] = value;

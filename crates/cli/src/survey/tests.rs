@@ -88,7 +88,7 @@ fn delta(text: &str) -> EventBody {
 }
 
 fn completed() -> EventBody {
-    EventBody::Completed { target: Target { provider: "p".into(), model: "m".into() } }
+    EventBody::Completed { target: Target { provider: "p".into(), model: "m".into() }, stop_reason: None }
 }
 
 #[test]

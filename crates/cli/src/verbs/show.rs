@@ -27,6 +27,7 @@ struct Snapshot {
     #[serde(default)]
     attempts: Vec<Attempt>,
     target: Option<Target>,
+    stop_reason: Option<String>,
     error: Option<Error>,
     result: Option<Box<RawValue>>,
     artifacts: Option<Vec<Artifact>>,
@@ -112,6 +113,9 @@ fn page(snapshot: &Snapshot) -> String {
     row("events", &snapshot.last_sequence.to_string());
     if let Some(Target { provider, model }) = &snapshot.target {
         row("target", &format!("{provider}/{model}"));
+    }
+    if let Some(reason) = &snapshot.stop_reason {
+        row("ended", &format!("for the reason {reason}, says the provider"));
     }
     if let Some(error) = &snapshot.error {
         row("error", &error.words());
@@ -232,6 +236,10 @@ mod tests {
         check(
             r#","result":{"outputs":[{"index":0,"type":"text","text":"a\nb"}],"tool_calls":[{"call_id":"c","name":"f","arguments":"{}"}]}"#,
             "result     a\nresult     b\nresult     calls f with {}\n",
+        );
+        check(
+            r#","target":{"provider":"p","model":"m"},"stop_reason":"length""#,
+            "target     p/m\nended      for the reason length, says the provider\n",
         );
         check(r#","result":[1],"artifacts":[{"uri":"u"}]"#, "artifact   u\nresult     [1]\n");
     }

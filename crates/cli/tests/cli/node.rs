@@ -184,6 +184,36 @@ fn no_file_and_no_log_holds_content() {
     assert!(!stderr.contains(CANARY), "{stderr}");
 }
 
+/// RM-33: in the runtime's own API and in a dialect's, before and after a node that was killed.
+#[test]
+fn why_an_answer_ended_is_the_same_after_a_restart() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    let told = r#"{"extensions":{"mock":{"stop_reason":"content_filter"}}}"#;
+    let body = format!(r#"{{"model":"model-alpha","input":"x","stream":true,"sealog":{told}}}"#);
+    let answer = node.http("POST /v1/responses", &body);
+    let id = id_in(&answer);
+    let response = format!("/v1/responses/resp_{}", id.replace('-', ""));
+    let look = |node: &Node| {
+        let paths = [
+            format!("GET {response}?stream=true"),
+            format!("GET {response}"),
+            format!("GET /v1/executions/{id}"),
+            format!("GET /v1/executions/{id}/events"),
+        ];
+        paths.map(|path| node.http(&path, "").split_once("\r\n\r\n").unwrap().1.to_owned())
+    };
+    let before = look(&node);
+    let [stream, object, snapshot, events] = &before;
+    assert!(answer.contains("event: response.incomplete") && stream.contains("event: response.incomplete"));
+    assert!(object.contains(r#""incomplete_details":{"reason":"content_filter"}"#), "{object}");
+    for text in [snapshot, events] {
+        assert!(text.contains(r#""stop_reason":"content_filter""#), "{text}");
+    }
+    node.kill();
+    assert_eq!(look(&bench.node(&[])), before);
+}
+
 #[test]
 fn the_process_leaves_no_core_and_may_open_many_files() {
     let bench = Bench::new();

@@ -1,10 +1,11 @@
 //! The answer: chunks of a stream, or one completion.
 
-use sealog_events::Dialect;
+use sealog_events::{Dialect, StopReason};
 use serde_json::{Value, json};
 
 use crate::answer::{Frame, Head};
 use crate::error::failed_object;
+use crate::stop::Ending;
 use crate::told::What;
 use crate::usage::Usage;
 
@@ -16,6 +17,8 @@ pub(crate) struct Chat {
     text: Option<String>,
     calls: Vec<Call>,
     usage: Usage,
+    /// By the provider.
+    said: Option<StopReason>,
 }
 
 #[derive(Debug)]
@@ -28,7 +31,7 @@ struct Call {
 impl Chat {
     pub fn new(head: Head, include_usage: bool) -> Chat {
         let (text, calls, usage) = (None, Vec::new(), Usage::default());
-        Chat { head, include_usage, begun: false, text, calls, usage }
+        Chat { head, include_usage, begun: false, text, calls, usage, said: None }
     }
 
     pub fn tell(&mut self, what: &What) -> Vec<Frame> {
@@ -56,7 +59,8 @@ impl Chat {
                 }
             }
             What::Usage(facts) => self.usage.add(facts),
-            What::Completed => {
+            What::Completed(said) => {
+                self.said = *said;
                 self.begin(&mut out);
                 out.push(self.chunk(json!({}), self.reason().into()));
                 if self.include_usage {
@@ -90,13 +94,8 @@ impl Chat {
     }
 
     fn reason(&self) -> &'static str {
-        if self.usage.reached(self.head.origin.max_tokens) {
-            "length"
-        } else if self.calls.is_empty() {
-            "stop"
-        } else {
-            "tool_calls"
-        }
+        let at_limit = self.usage.reached(self.head.origin.max_tokens);
+        Ending { said: self.said, at_limit, calls: !self.calls.is_empty() }.chat()
     }
 
     fn object_of(&self, object: &str, choices: Value) -> Value {

@@ -1,12 +1,13 @@
 //! The answer: events of a stream, or one message.
 
-use sealog_events::{Dialect, PortableCode};
+use sealog_events::{Dialect, PortableCode, StopReason};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::answer::{Frame, Head};
 use crate::blocks::{Blocks, Kind, Step};
 use crate::error::{ErrorAnswer, failed, failed_object};
+use crate::stop::Ending;
 use crate::told::What;
 use crate::usage::Usage;
 
@@ -16,6 +17,8 @@ pub(crate) struct Messages {
     begun: bool,
     blocks: Blocks,
     usage: Usage,
+    /// By the provider.
+    said: Option<StopReason>,
 }
 
 fn frame(event: &'static str, mut data: Value) -> Frame {
@@ -25,7 +28,7 @@ fn frame(event: &'static str, mut data: Value) -> Frame {
 
 impl Messages {
     pub fn new(head: Head) -> Messages {
-        Messages { head, begun: false, blocks: Blocks::default(), usage: Usage::default() }
+        Messages { head, begun: false, blocks: Blocks::default(), usage: Usage::default(), said: None }
     }
 
     pub fn tell(&mut self, what: &What) -> Vec<Frame> {
@@ -39,7 +42,8 @@ impl Messages {
             What::CallStarted { call_id, name } => self.blocks.start(call_id, name, &mut steps),
             What::CallArguments { call_id, delta } => self.blocks.arguments(call_id, delta, &mut steps),
             What::Usage(facts) => self.usage.add(facts),
-            What::Completed => {
+            What::Completed(said) => {
+                self.said = *said;
                 self.blocks.end(&mut steps);
                 self.show(&steps, &mut out);
                 let delta = json!({"stop_reason": self.reason(), "stop_sequence": null});
@@ -90,13 +94,8 @@ impl Messages {
     }
 
     fn reason(&self) -> &'static str {
-        if self.usage.reached(self.head.origin.max_tokens) {
-            "max_tokens"
-        } else if self.blocks.has_calls() {
-            "tool_use"
-        } else {
-            "end_turn"
-        }
+        let at_limit = self.usage.reached(self.head.origin.max_tokens);
+        Ending { said: self.said, at_limit, calls: self.blocks.has_calls() }.messages()
     }
 
     fn message(&self, content: Value, reason: Value) -> Value {

@@ -3,12 +3,13 @@
 //! The number of an event counts the events that the durable ones before it gave, so that it is the same whenever the
 //! stream is told again.
 
-use sealog_events::PortableCode;
+use sealog_events::{PortableCode, StopReason};
 use serde_json::{Value, json};
 
 use crate::answer::{Frame, Head};
 use crate::blocks::{Block, Blocks, Kind, Step};
 use crate::responses::response_id;
+use crate::stop::Ending;
 use crate::told::{Failed, What};
 use crate::usage::Usage;
 
@@ -26,7 +27,8 @@ pub(crate) struct Responses {
 enum State {
     Queued,
     Running,
-    Completed,
+    /// With what the provider said about it.
+    Completed(Option<StopReason>),
     Failed(Failed),
 }
 
@@ -54,11 +56,12 @@ impl Responses {
             What::CallStarted { call_id, name } => self.blocks.start(call_id, name, &mut steps),
             What::CallArguments { call_id, delta } => self.blocks.arguments(call_id, delta, &mut steps),
             What::Usage(facts) => self.usage.get_or_insert_default().add(facts),
-            What::Completed => {
+            What::Completed(said) => {
                 self.blocks.end(&mut steps);
                 self.show(&steps, &mut out);
-                self.state = State::Completed;
-                out.push(self.about(if self.cut() { "response.incomplete" } else { "response.completed" }));
+                self.state = State::Completed(*said);
+                let whole = self.incomplete().is_none();
+                out.push(self.about(if whole { "response.completed" } else { "response.incomplete" }));
                 return out;
             }
             What::Failed(failed) => {
@@ -167,26 +170,28 @@ impl Responses {
         }
     }
 
-    /// Whether the answer is as long as it was allowed to be.
-    fn cut(&self) -> bool {
-        self.usage.as_ref().is_some_and(|usage| usage.reached(self.head.origin.max_tokens))
+    /// Why an answer that has ended is less than a whole one.
+    fn incomplete(&self) -> Option<&'static str> {
+        let State::Completed(said) = self.state else { return None };
+        let at_limit = self.usage.as_ref().is_some_and(|usage| usage.reached(self.head.origin.max_tokens));
+        Ending { said, at_limit, calls: self.blocks.has_calls() }.responses()
     }
 
     /// The response as far as it was told. What the request held is not kept and is answered empty.
     pub fn object(&self) -> Value {
+        let incomplete = self.incomplete();
         let (status, done) = match &self.state {
             State::Queued if self.head.origin.background => ("queued", "in_progress"),
             State::Queued | State::Running => ("in_progress", "in_progress"),
-            State::Completed if self.cut() => ("incomplete", "completed"),
-            State::Completed => ("completed", "completed"),
+            State::Completed(_) if incomplete.is_some() => ("incomplete", "completed"),
+            State::Completed(_) => ("completed", "completed"),
             State::Failed(failed) if failed.cancelled => ("cancelled", "incomplete"),
             State::Failed(_) => ("failed", "incomplete"),
         };
-        let incomplete =
-            if status == "incomplete" { json!({"reason": "max_output_tokens"}) } else { Value::Null };
+        let incomplete = incomplete.map_or(Value::Null, |reason| json!({ "reason": reason }));
         let error = match &self.state {
             State::Failed(failed) if !failed.cancelled => error(failed),
-            State::Queued | State::Running | State::Completed | State::Failed(_) => Value::Null,
+            State::Queued | State::Running | State::Completed(_) | State::Failed(_) => Value::Null,
         };
         let items = self.blocks.all().iter().enumerate();
         let output: Vec<Value> = items.map(|(index, block)| self.item(index, block, done)).collect();

@@ -4,7 +4,7 @@
 //! tried, each once, only before output, and only after the lease of the one before was given back. Nothing is
 //! remembered from one execution to the next.
 
-use sealog_events::{PortableCode, Target};
+use sealog_events::{PortableCode, StopReason, Target};
 use sealog_execution::{Failure, Routing};
 
 /// Why an execution was asked to stop; the first cause counts.
@@ -26,10 +26,18 @@ impl StopCause {
     }
 }
 
+/// An attempt that the provider completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Completion {
+    pub(crate) target: Target,
+    /// What the provider said about it, if anything.
+    pub(crate) stop_reason: Option<StopReason>,
+}
+
 /// How an execution ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    Completed(Target),
+    Completed(Completion),
     Failed {
         failure: Failure,
         /// The status is `cancelled` instead of `failed`.
@@ -96,12 +104,12 @@ impl Allowance {
 /// What the attempt's end makes of the execution. A completion wins over a stop; a stop wins over the provider's
 /// own failure; exposed output makes a failure final.
 pub(crate) fn conclude(
-    end: Result<Target, Failure>,
+    end: Result<Completion, Failure>,
     stop: Option<StopCause>,
     output_exposed: bool,
 ) -> Ending {
     match (end, stop) {
-        (Ok(target), _) => Ending::Completed(target),
+        (Ok(completion), _) => Ending::Completed(completion),
         (Err(_), Some(cause)) => failed(cause.to_failure()),
         (Err(failure), None) if output_exposed => failed(failure.after_output()),
         (Err(failure), None) => failed(failure),

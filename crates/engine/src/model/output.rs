@@ -1,7 +1,7 @@
 //! Turning what a provider reports into events that can exist: checked, bounded, text that no event can hold split.
 
 use sealog_events::limits::{self, DELTA_JSON_BYTES_MAX};
-use sealog_events::{EventBody, JsonText, Mark, ProgressNumber, Quantity, UsageFact};
+use sealog_events::{EventBody, JsonText, Mark, ProgressNumber, Quantity, StopReason, UsageFact};
 use sealog_execution::{Failure, ProviderEvent, ReportedUsage};
 
 /// A byte of text takes at most this many bytes in a JSON string.
@@ -14,6 +14,8 @@ pub(crate) enum Report {
     Events(Vec<EventBody>),
     /// Evidence beside the events.
     Mark(Mark),
+    /// Why the answer ends; kept until it has.
+    Stopped(StopReason),
     /// The provider is done.
     Completed,
 }
@@ -45,6 +47,7 @@ pub(crate) fn report(event: ProviderEvent) -> Result<Report, Failure> {
         }
         ProviderEvent::Usage(reported) if reported.is_empty() => Vec::new(),
         ProviderEvent::Usage(reported) => vec![EventBody::UsageReported { facts: usage(reported)? }],
+        ProviderEvent::Stopped(reason) => return Ok(Report::Stopped(reason)),
         ProviderEvent::Completed => return Ok(Report::Completed),
     };
     for body in &bodies {
@@ -147,5 +150,7 @@ mod tests {
         refused(ProviderEvent::ToolCallArgumentsDelta { call_id: "c".repeat(2000), delta: String::new() });
         assert_eq!(bodies(ProviderEvent::Result { result: "null".to_owned(), artifacts: None }).len(), 1);
         assert_eq!(report(ProviderEvent::Completed), Ok(Report::Completed));
+        let reason = StopReason::Length;
+        assert_eq!(report(ProviderEvent::Stopped(reason)), Ok(Report::Stopped(reason)));
     }
 }

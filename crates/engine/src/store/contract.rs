@@ -110,7 +110,7 @@ fn delta(text: &str) -> EventBody {
 }
 
 fn completed() -> EventBody {
-    EventBody::Completed { target: target() }
+    EventBody::Completed { target: target(), stop_reason: None }
 }
 
 fn failed(message: &str) -> EventBody {

@@ -7,7 +7,7 @@ use crate::limits::{self, Unproducible};
 use crate::{
     Artifact, AttemptEvidence, Created, Dialect, ErrorFact, EventBody, Identity, JsonText, Labels, Mark,
     MaterializedResult, Origin, Outcome, Phase, PortableCode, ProgressNumber, Quantity, Reached, RequestId,
-    Status, Target, Timestamp, UsageFact, UsageSource,
+    Status, StopReason, Target, Timestamp, UsageFact, UsageSource,
 };
 
 impl<'a> From<&'a AttemptEvidence> for wire::AttemptEvidence<'a> {
@@ -37,6 +37,13 @@ pub(super) fn attempt_evidence(wire: &wire::AttemptEvidence<'_>) -> Result<Attem
         return Err(BodyError::Unproducible(Unproducible::AttemptZero));
     }
     Ok(AttemptEvidence { attempt: wire.attempt, mark })
+}
+
+pub(super) fn completed_for(wire: &wire::CompletedFor<'_>) -> Result<EventBody, BodyError> {
+    let reason = StopReason::from_number(wire.stop_reason).ok_or(BodyError::UnknownNumber)?;
+    let wire::Target { provider, model } = wire.target;
+    let target = Target { provider: provider.to_owned(), model: model.to_owned() };
+    Ok(EventBody::Completed { target, stop_reason: Some(reason) })
 }
 
 impl<'a> From<&'a Target> for wire::Target<'a> {

@@ -90,7 +90,7 @@ fn evidence_is_a_step_that_no_event_tells() {
 fn unknown_numbers_are_errors() {
     assert_eq!(decode(0, &[]), Err(BodyError::UnknownKind));
     assert_eq!(decode(79, &[]), Err(BodyError::UnknownKind));
-    assert_eq!(decode(91, &[]), Err(BodyError::UnknownKind));
+    assert_eq!(decode(92, &[]), Err(BodyError::UnknownKind));
     check_refused(RecordKind::Created, &[0, 0], BodyError::UnknownKind);
     check_refused(RecordKind::Progress, &[3, 0], BodyError::UnknownNumber);
     check_refused(RecordKind::Progress, &[0, 0], BodyError::UnknownNumber);

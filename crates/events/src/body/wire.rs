@@ -103,6 +103,13 @@ pub(super) struct Completed<'a> {
     pub target: Target<'a>,
 }
 
+/// [`Completed`] with the reason that the provider gave for stopping.
+#[derive(Encode, BorrowDecode)]
+pub(super) struct CompletedFor<'a> {
+    pub target: Target<'a>,
+    pub stop_reason: u8,
+}
+
 #[derive(Encode, BorrowDecode)]
 pub(super) struct Failed<'a> {
     /// Failed or cancelled, no other.

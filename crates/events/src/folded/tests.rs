@@ -192,7 +192,7 @@ fn example() -> Vec<Row> {
         EventBody::ToolCallStarted { call_id: "c1".into(), name: "clock".into() },
         call("{\"zone\":"),
         call("\"utc\"}"),
-        EventBody::Completed { target },
+        EventBody::Completed { target, stop_reason: None },
     ];
     let numbered = (1..).zip(bodies);
     let time = |sequence: u64| Timestamp(1_800_000_000_000 + sequence * sequence);

@@ -145,8 +145,10 @@ proptest! {
             | EventBody::RouteSelected { .. }
             | EventBody::ToolCallStarted { .. }
             | EventBody::ToolCallArgumentsDelta { .. }
-            | EventBody::Progress { .. }
-            | EventBody::Completed { .. } => {}
+            | EventBody::Progress { .. } => {}
+            EventBody::Completed { stop_reason, .. } => {
+                prop_assert_eq!(read["stop_reason"].as_str(), stop_reason.map(crate::StopReason::as_str));
+            }
         }
     }
 }

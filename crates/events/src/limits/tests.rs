@@ -58,7 +58,10 @@ fn terminal_events_fit_their_reserve() {
     check_body(&failed(1024, 2 + spare), Err(Unproducible::TerminalTooLong));
     // The longest names that are common elsewhere, 256 characters of one byte, leave room to spare.
     let name = "n".repeat(256);
-    check_body(&EventBody::Completed { target: Target { provider: name.clone(), model: name } }, Ok(()));
+    check_body(
+        &EventBody::Completed { target: Target { provider: name.clone(), model: name }, stop_reason: None },
+        Ok(()),
+    );
 }
 
 #[test]

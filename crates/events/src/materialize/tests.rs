@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::{Materializer, Snapshot, materialize};
 use crate::json::{event_json, snapshot_json};
 use crate::{
-    Artifact, ErrorFact, Event, EventBody, JsonText, MaterializedResult, PortableCode, Status, Target,
-    Timestamp, arbitrary,
+    Artifact, ErrorFact, Event, EventBody, JsonText, MaterializedResult, PortableCode, Status, StopReason,
+    Target, Timestamp, arbitrary,
 };
 
 const CREATED: Timestamp = Timestamp(1000);
@@ -51,6 +51,10 @@ fn result(text: &str, artifacts: Option<&[&str]>) -> EventBody {
 
 fn target(provider: &str) -> Target {
     Target { provider: provider.to_owned(), model: "m".to_owned() }
+}
+
+fn completed(provider: &str) -> EventBody {
+    EventBody::Completed { target: target(provider), stop_reason: None }
 }
 
 /// RM-25.
@@ -143,7 +147,7 @@ fn status_time_and_target_follow_the_events() {
         (Status::Failed, Some(target("p2")), Some(error))
     );
 
-    let completed = fold([selected("p1", 1), EventBody::Completed { target: target("p3") }]);
+    let completed = fold([selected("p1", 1), completed("p3")]);
     assert_eq!((completed.status, completed.target), (Status::Succeeded, Some(target("p3"))));
 }
 
@@ -151,7 +155,7 @@ fn status_time_and_target_follow_the_events() {
 fn a_result_record_follows_the_snapshot() {
     let running = fold([delta(0, "a")]);
     assert_eq!(MaterializedResult::of(&running, usize::MAX), None);
-    let finished = fold([delta(0, "a"), EventBody::Completed { target: target("p") }]);
+    let finished = fold([delta(0, "a"), completed("p")]);
     let text = finished.result.as_ref().expect("text was seen").as_str().to_owned();
     let stored = MaterializedResult::of(&finished, usize::MAX).expect("terminal");
     assert_eq!((stored.bytes, stored.text.as_deref()), (text.len() as u64, Some(text.as_str())));
@@ -159,12 +163,28 @@ fn a_result_record_follows_the_snapshot() {
     assert_eq!(hashed, MaterializedResult { text: None, ..stored.clone() });
     assert_eq!(hashed.agrees_with(&finished), Some(true));
     assert_eq!(stored.agrees_with(&running), Some(false));
-    let other = fold([delta(0, "b"), EventBody::Completed { target: target("p") }]);
+    let other = fold([delta(0, "b"), completed("p")]);
     assert_eq!(stored.agrees_with(&other), Some(false));
     assert_eq!(MaterializedResult { rule_version: 2, ..stored }.agrees_with(&finished), None);
-    let nothing = fold([EventBody::Completed { target: target("p") }]);
+    let nothing = fold([completed("p")]);
     let empty = MaterializedResult::of(&nothing, usize::MAX).expect("terminal");
     assert_eq!((empty.bytes, empty.text.as_deref(), empty.agrees_with(&nothing)), (0, None, Some(true)));
+}
+
+/// RM-33.
+#[test]
+fn why_an_answer_ended_stands_in_the_snapshot_if_it_was_said() {
+    let ended =
+        |stop_reason| fold([delta(0, "a"), EventBody::Completed { target: target("p"), stop_reason }]);
+    for reason in StopReason::ALL {
+        assert_eq!(ended(Some(*reason)).stop_reason, Some(*reason));
+        let member = format!("\"stop_reason\":\"{reason}\"");
+        assert!(snapshot_json(&ended(Some(*reason))).contains(&member));
+        // What an answer is does not depend on why it ended.
+        assert_eq!(ended(Some(*reason)).result, ended(None).result);
+    }
+    assert_eq!(ended(None).stop_reason, None);
+    assert!(!snapshot_json(&ended(None)).contains("stop_reason"));
 }
 
 /// The rules once more, on the events' JSON text instead of their types: slow, plain, and written separately.
@@ -183,7 +203,13 @@ fn reference(events: &[Event]) -> Value {
         state["updated_at"] = event["time"].clone();
         state["last_sequence"] = event["sequence"].clone();
         match text("type").as_str() {
-            "route.selected" | "execution.completed" => state["target"] = event["target"].clone(),
+            "route.selected" => state["target"] = event["target"].clone(),
+            "execution.completed" => {
+                state["target"] = event["target"].clone();
+                if let Some(reason) = event.get("stop_reason") {
+                    state["stop_reason"] = reason.clone();
+                }
+            }
             "output.delta" => {
                 let index = event["output_index"].as_u64().expect("an index");
                 let joined = outputs.remove(&index).unwrap_or_default() + &text("delta");

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Dialect, JOURNAL_KIND_LAST, Outcome, Phase, PortableCode, Reached, RecordKind, Status, UsageSource,
+    Dialect, JOURNAL_KIND_LAST, Outcome, Phase, PortableCode, Reached, RecordKind, Status, StopReason,
+    UsageSource,
 };
 
 /// The numbers as first given out. A line here is never edited; a new member is a new line.
@@ -29,6 +30,7 @@ fn numbers_stay() {
             (88, "usage.reported"),
             (89, "execution.completed"),
             (90, "execution.failed"),
+            (91, "execution.completed.for"),
         ]
     );
     let statuses = ["accepted", "routing", "running", "succeeded", "failed", "cancelled"];
@@ -50,6 +52,18 @@ fn numbers_stay() {
     check_numbers(Dialect::from_number, Dialect::as_str, &dialects);
     let steps = ["selected", "request_sent", "response_headers", "first_output"];
     check_numbers(Reached::from_number, Reached::as_str, &steps);
+    let reasons = [
+        "stop",
+        "length",
+        "tool_calls",
+        "content_filter",
+        "refusal",
+        "stop_sequence",
+        "pause_turn",
+        "context_window",
+        "other",
+    ];
+    check_numbers(StopReason::from_number, StopReason::as_str, &reasons);
     check_numbers(Phase::from_number, Phase::as_str, &["queued", "processing"]);
     check_numbers(UsageSource::from_number, UsageSource::as_str, &["provider", "runtime"]);
 }
@@ -76,6 +90,9 @@ fn kinds_are_distinct_and_ours() {
     }
     assert_eq!(RecordKind::from_number(1), None);
     assert_eq!(RecordKind::from_number(79), None);
-    assert_eq!(RecordKind::from_number(91), None);
+    assert_eq!(RecordKind::from_number(92), None);
     assert_eq!(RecordKind::from_name("execution.cancelled"), None);
+    assert_eq!(RecordKind::CompletedFor.event_type(), Some("execution.completed"));
+    assert_eq!(RecordKind::OutputDelta.event_type(), Some("output.delta"));
+    assert_eq!(RecordKind::Labels.event_type(), None);
 }

@@ -1,7 +1,9 @@
 //! The schemas of bodies. What serde renders describes itself; events, snapshots and results are rendered by hand in
 //! `sealog_events::json`, so their schemas are made here from the same closed sets.
 
-use sealog_events::{Outcome, Phase, PortableCode, Reached, RecordKind, RequestId, Status, UsageSource};
+use sealog_events::{
+    Outcome, Phase, PortableCode, Reached, RecordKind, RequestId, Status, StopReason, UsageSource,
+};
 use sealog_execution::request::schema::generator;
 use sealog_execution::{ExecutionRequest, ProviderManifest};
 use serde_json::{Map, Value, json};
@@ -165,11 +167,10 @@ fn attempt() -> Value {
 }
 
 fn event() -> Value {
-    let events = RecordKind::ALL.iter().filter(|kind| kind.is_event());
     let event = object(
         &["type", "status", "execution_id", "sequence", "time"],
         json!({
-            "type": closed(events.map(|kind| kind.as_str())),
+            "type": closed(RecordKind::event_types()),
             "status": schema("Status"),
             "execution_id": id(),
             "sequence": described(count(1), "1, 2, 3 and so on without a hole."),
@@ -188,6 +189,7 @@ fn event() -> Value {
             "result": { "description": "`output.result`: a whole result, any JSON; the last one counts." },
             "artifacts": described(list("Artifact"), "`output.result`."),
             "facts": described(list("UsageFact"), "`usage.reported`: to be added to those before."),
+            "stop_reason": stop_reason(),
             "error": described(schema("Error"), "`route.attempt_failed` and `execution.failed`."),
         }),
     );
@@ -197,9 +199,15 @@ fn event() -> Value {
     )
 }
 
+fn stop_reason() -> Value {
+    described(
+        closed(StopReason::ALL.iter().map(|reason| reason.as_str())),
+        "`execution.completed`: why the provider says that its answer ended; absent where it says nothing.",
+    )
+}
+
 /// One frame of a stream, as a reader of server-sent events sees it.
 fn frame() -> Value {
-    let events = RecordKind::ALL.iter().filter(|kind| kind.is_event());
     let data = json!({
         "type": "string",
         "contentMediaType": "application/json",
@@ -210,7 +218,7 @@ fn frame() -> Value {
         &["id", "event", "data"],
         json!({
             "id": described(text(), "The event's `sequence`."),
-            "event": described(closed(events.map(|kind| kind.as_str())), "The event's `type`."),
+            "event": described(closed(RecordKind::event_types()), "The event's `type`."),
             "data": data,
         }),
     );
@@ -258,6 +266,7 @@ fn snapshot() -> Value {
             "usage": list("UsageFact"),
             "attempts": list("Attempt"),
             "target": schema("Target"),
+            "stop_reason": stop_reason(),
             "error": schema("Error"),
             "result": any_result(),
             "artifacts": list("Artifact"),
@@ -343,7 +352,7 @@ mod tests {
             EventBody::ToolCallStarted { call_id: "c".to_owned(), name: "n".to_owned() },
             EventBody::ToolCallArgumentsDelta { call_id: "c".to_owned(), delta: "d".to_owned() },
             EventBody::UsageReported { facts: vec![fact.clone()] },
-            EventBody::Completed { target },
+            EventBody::Completed { target, stop_reason: Some(sealog_events::StopReason::Stop) },
             EventBody::Failed { error: error.clone(), cancelled: true },
         ];
         for body in bodies {

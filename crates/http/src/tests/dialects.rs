@@ -137,6 +137,43 @@ async fn a_message_of_the_mock() {
     assert_eq!(events, expected);
 }
 
+/// RM-33: as one object and in the stream.
+#[tokio::test]
+async fn why_an_answer_ended_is_what_its_provider_said() {
+    let node = Node::new(Setup::default());
+    for (said, [finish, response, message]) in [
+        ("stop", ["stop", "completed", "end_turn"]),
+        ("length", ["length", "max_output_tokens", "max_tokens"]),
+        ("content_filter", ["content_filter", "content_filter", "refusal"]),
+        ("refusal", ["content_filter", "content_filter", "refusal"]),
+        ("stop_sequence", ["stop", "completed", "stop_sequence"]),
+        ("pause_turn", ["stop", "completed", "pause_turn"]),
+        ("context_window", ["length", "max_output_tokens", "model_context_window_exceeded"]),
+        ("other", ["stop", "completed", "end_turn"]),
+    ] {
+        let told = json!({"sealog": told(json!({"stop_reason": said}))});
+        let streamed = |mut body: Value| {
+            body["stream"] = json!(true);
+            body
+        };
+        let completion = node.ask(CHAT, &chat(told.clone()), None).await.json();
+        assert_eq!(completion["choices"][0]["finish_reason"], finish);
+        let text = node.ask(CHAT, &streamed(chat(told.clone())), None).await.text;
+        assert!(text.contains(&format!(r#""finish_reason":"{finish}""#)), "{text}");
+        let answer = node.ask(RESPONSES, &responses(told.clone()), None).await.json();
+        let reason = answer["incomplete_details"]["reason"].as_str();
+        assert_eq!(reason.unwrap_or(answer["status"].as_str().unwrap()), response);
+        let frames = node.ask(RESPONSES, &streamed(responses(told.clone())), None).await.frames();
+        let last: Value = serde_json::from_str(&frames.last().unwrap().1).unwrap();
+        assert_eq!(last["response"]["status"], answer["status"]);
+        assert_eq!(last["response"]["incomplete_details"], answer["incomplete_details"]);
+        let object = node.ask(MESSAGES, &messages(told.clone()), None).await.json();
+        assert_eq!(object["stop_reason"], message);
+        let text = node.ask(MESSAGES, &streamed(messages(told)), None).await.text;
+        assert!(text.contains(&format!(r#""stop_reason":"{message}""#)), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn a_background_response_is_read_later_and_its_stream_goes_on_anywhere() {
     let node = Node::new(Setup::default());

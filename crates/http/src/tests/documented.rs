@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use axum::body::Body;
 use http::Request;
-use sealog_events::{Phase, RecordKind};
+use sealog_events::{Phase, RecordKind, StopReason};
 use serde_json::{Value, json};
 
 use super::node::{Node, Setup};
@@ -94,11 +94,14 @@ fn every_reference_of_the_document_leads_somewhere() {
 #[test]
 fn every_event_type_and_closed_set_of_events_is_documented() {
     let schemas = &openapi()["components"]["schemas"];
-    let events = RecordKind::ALL.iter().filter(|kind| kind.is_event());
     assert_eq!(
         schemas["Event"]["properties"]["type"]["enum"],
-        json!(events.map(|kind| kind.as_str()).collect::<Vec<_>>())
+        json!(RecordKind::event_types().collect::<Vec<_>>())
     );
+    let reasons: Vec<&str> = StopReason::ALL.iter().map(|reason| reason.as_str()).collect();
+    for schema in ["Event", "Snapshot", "Entry"] {
+        assert_eq!(schemas[schema]["properties"]["stop_reason"]["enum"], json!(reasons), "{schema}");
+    }
     let phases: Vec<&str> = Phase::ALL.iter().map(|phase| phase.as_str()).collect();
     assert_eq!(schemas["Event"]["properties"]["phase"]["enum"], json!(phases));
 }

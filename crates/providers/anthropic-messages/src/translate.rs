@@ -1,11 +1,11 @@
 //! From the upstream's events to provider events: a state machine without I/O.
 //!
-//! A completion needs two witnesses, a known reason to stop and `message_stop`; an answer that just ends is
+//! A completion needs two witnesses, a reason to stop and `message_stop`; an answer that just ends is
 //! truncated, however complete it looks.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use sealog_events::{PortableCode, UsageSource};
+use sealog_events::{PortableCode, StopReason, UsageSource};
 use sealog_execution::{Failure, ProviderEvent, ReportedUsage};
 use sealog_upstream::ServerEvent;
 use sealog_upstream::model::Translator;
@@ -36,7 +36,7 @@ enum Block {
 pub struct Messages {
     tools: bool,
     begun: bool,
-    stopped: bool,
+    stopped: Option<StopReason>,
     blocks: BTreeMap<u32, Block>,
     call_ids: BTreeSet<String>,
     usage: [Option<f64>; UNITS.len()],
@@ -48,7 +48,7 @@ impl Messages {
         Messages {
             tools,
             begun: false,
-            stopped: false,
+            stopped: None,
             blocks: BTreeMap::new(),
             call_ids: BTreeSet::new(),
             usage: [None; UNITS.len()],
@@ -135,9 +135,9 @@ impl Messages {
 
     fn end(&mut self, out: &mut VecDeque<ProviderEvent>) -> Result<(), Failure> {
         let open_call = self.blocks.values().any(|block| matches!(block, Block::Tool { .. }));
-        if !self.stopped || open_call {
-            return Err(Failure::protocol("Provider response was truncated"));
-        }
+        let truncated = || Failure::protocol("Provider response was truncated");
+        let reason = self.stopped.filter(|_| !open_call).ok_or_else(truncated)?;
+        out.push_back(ProviderEvent::Stopped(reason));
         let facts: Vec<ReportedUsage> = UNITS.iter().zip(self.usage).filter_map(fact).collect();
         if !facts.is_empty() {
             out.push_back(ProviderEvent::Usage(facts));
@@ -200,8 +200,7 @@ impl Translator for Messages {
             ("message_delta", .., delta) => {
                 self.count(usage);
                 if let Some(reason) = delta.and_then(|delta| delta.stop_reason) {
-                    known_reason(&reason)?;
-                    self.stopped = true;
+                    self.stopped = Some(stop_reason(&reason));
                 }
                 Ok(())
             }
@@ -218,18 +217,18 @@ fn text_delta(index: u32, text: Option<String>) -> Option<ProviderEvent> {
         .map(|delta| ProviderEvent::OutputDelta { output_index: index, delta })
 }
 
-/// Reasons to stop that we know how to read. All of them end an answer in order; which one it was is not part of
-/// the event vocabulary. An unknown one may be a failure in disguise.
-fn known_reason(reason: &str) -> Result<(), Failure> {
+/// Why the upstream says that its answer ended. Failures are events of their own there, so that one that was added since
+/// ends an answer as well.
+fn stop_reason(reason: &str) -> StopReason {
     match reason {
-        "end_turn"
-        | "max_tokens"
-        | "stop_sequence"
-        | "tool_use"
-        | "refusal"
-        | "pause_turn"
-        | "model_context_window_exceeded" => Ok(()),
-        _ => Err(Failure::protocol("Provider ended for an unknown reason")),
+        "end_turn" => StopReason::Stop,
+        "max_tokens" => StopReason::Length,
+        "stop_sequence" => StopReason::StopSequence,
+        "tool_use" => StopReason::ToolCalls,
+        "refusal" => StopReason::Refusal,
+        "pause_turn" => StopReason::PauseTurn,
+        "model_context_window_exceeded" => StopReason::ContextWindow,
+        _ => StopReason::Other,
     }
 }
 

@@ -12,6 +12,7 @@
 //! | `result` | any JSON, sent as a whole result after them | none |
 //! | `artifacts` | list of `{uri, media_type, name, expires_at}` of that result; only `uri` must be there | none |
 //! | `usage` | list of usage facts instead of the default ones | `input_token` 1, `output_token` = `chunks` |
+//! | `stop_reason` | why it says that its answer ended: `stop`, `length`, `tool_calls`, `content_filter`, `refusal`, `stop_sequence`, `pause_turn`, `context_window`, `other` | none |
 //! | `fail_after` | fail once this many deltas were sent; 0 fails before any output | never |
 //! | `fail_code` | the portable code of that failure | `provider_unavailable` |
 //! | `fail_retryable` | whether that failure may be retried | false |

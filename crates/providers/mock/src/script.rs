@@ -29,6 +29,7 @@ pub(crate) struct Script {
     call_started: bool,
     result_sent: bool,
     usage_sent: bool,
+    reason_sent: bool,
     over: bool,
 }
 
@@ -41,6 +42,7 @@ impl Script {
             call_started: false,
             result_sent: false,
             usage_sent: false,
+            reason_sent: false,
             over: false,
         }
     }
@@ -49,7 +51,8 @@ impl Script {
         &self.settings
     }
 
-    /// The next step. Deltas, then tool calls, the result, usage and the completion signal; failing and stalling are
+    /// The next step. Deltas, then tool calls, the result, usage, the reason to stop and the
+    /// completion signal; failing and stalling are
     /// due as soon as their number of deltas was sent, failing first.
     pub(crate) fn step(&mut self) -> Step {
         if self.over {
@@ -78,6 +81,10 @@ impl Script {
         if !self.usage_sent {
             self.usage_sent = true;
             return Step::Send(ProviderEvent::Usage(self.usage()));
+        }
+        if let Some(reason) = self.settings.stop_reason.filter(|_| !self.reason_sent) {
+            self.reason_sent = true;
+            return Step::Send(ProviderEvent::Stopped(reason));
         }
         self.over = true;
         if self.settings.never_complete { Step::End } else { Step::Send(ProviderEvent::Completed) }

@@ -1,6 +1,6 @@
 //! The `mock` extension, read strictly.
 
-use sealog_events::{Artifact, PortableCode, UsageSource};
+use sealog_events::{Artifact, PortableCode, StopReason, UsageSource};
 use sealog_execution::ReportedUsage;
 use sealog_execution::strict::{self, Members, Refused};
 
@@ -26,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) result: Option<String>,
     pub(crate) artifacts: Option<Vec<Artifact>>,
     pub(crate) usage: Option<Vec<ReportedUsage>>,
+    pub(crate) stop_reason: Option<StopReason>,
     pub(crate) fail_after: Option<u64>,
     pub(crate) fail_code: PortableCode,
     pub(crate) fail_retryable: bool,
@@ -51,6 +52,7 @@ impl Default for Settings {
             result: None,
             artifacts: None,
             usage: None,
+            stop_reason: None,
             fail_after: None,
             fail_code: PortableCode::ProviderUnavailable,
             fail_retryable: false,
@@ -80,6 +82,7 @@ impl Settings {
             result: members.optional("result", |json| Ok(json.to_owned()))?,
             artifacts: members.optional("artifacts", |json| list(json, artifact))?,
             usage: members.optional("usage", |json| list(json, usage))?,
+            stop_reason: members.optional("stop_reason", stop_reason)?,
             fail_after: members.optional("fail_after", count)?,
             fail_code: members.optional("fail_code", code)?.unwrap_or(default.fail_code),
             fail_retryable: members
@@ -150,6 +153,10 @@ fn source(json: &str) -> Result<UsageSource, Refused> {
     UsageSource::from_name(&strict::text(json, 1, 32)?).ok_or(Refused)
 }
 
+fn stop_reason(json: &str) -> Result<StopReason, Refused> {
+    StopReason::from_name(&strict::text(json, 1, 64)?).ok_or(Refused)
+}
+
 fn code(json: &str) -> Result<PortableCode, Refused> {
     PortableCode::from_name(&strict::text(json, 1, 64)?).ok_or(Refused)
 }
@@ -176,7 +183,7 @@ mod tests {
             r#"{"chunks":2.0,"chunk_bytes":7,"delay_ms":5,"tool_calls":[{"call_id":"c","name":"n","arguments":"{}"}],
             "usage":[{"unit":"u","quantity":-1.5,"source":"provider","complete":false},{"unit":"","quantity":2}],
             "fail_after":1,"fail_code":"rate_limited","fail_retryable":true,"stall_after":0,"never_complete":true,
-            "ignore_cancel":true,"result":[1.50],"artifacts":[{"uri":"u","media_type":"m","name":"n","expires_at":"e"}]}"#,
+            "ignore_cancel":true,"result":[1.50],"stop_reason":"length","artifacts":[{"uri":"u","media_type":"m","name":"n","expires_at":"e"}]}"#,
         )
         .unwrap();
         assert_eq!((settings.chunks, settings.chunk_bytes, settings.delay_ms), (2, Some(7), 5));
@@ -190,6 +197,7 @@ mod tests {
         assert_eq!((settings.fail_after, settings.stall_after), (Some(1), Some(0)));
         assert_eq!((settings.fail_code, settings.fail_retryable), (PortableCode::RateLimited, true));
         assert!(settings.never_complete && settings.ignore_cancel);
+        assert_eq!(settings.stop_reason, Some(StopReason::Length));
         assert_eq!(settings.result.as_deref(), Some("[1.50]"));
         let text = |text: &str| Some(text.to_owned());
         let (media_type, name, expires_at) = (text("m"), text("n"), text("e"));
@@ -213,6 +221,7 @@ mod tests {
             }
         }
         refused(r#"{"fail_code":"teapot"}"#);
+        refused(r#"{"stop_reason":"teapot"}"#);
         refused(r#"{"tool_calls":[{"call_id":"c","name":"n","arguments":{}}]}"#);
         refused(r#"{"tool_calls":[{"call_id":"c","name":"n"}]}"#);
         refused(r#"{"tool_calls":[{"call_id":"c","name":"n","arguments":"","x":1}]}"#);

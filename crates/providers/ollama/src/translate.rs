@@ -1,11 +1,11 @@
 //! From the upstream's lines to provider events: a state machine without I/O.
 //!
-//! Only a line that says `done`, for a reason that we know, ends an answer; one that just stops is truncated, however
+//! Only a line that says `done`, and not for a reason without an answer, ends one; one that just stops is truncated, however
 //! complete it looks.
 
 use std::collections::{BTreeSet, VecDeque};
 
-use sealog_events::{PortableCode, UsageSource};
+use sealog_events::{PortableCode, StopReason, UsageSource};
 use sealog_execution::{Failure, ProviderEvent, ReportedUsage};
 use sealog_upstream::ServerEvent;
 use sealog_upstream::model::Translator;
@@ -76,7 +76,7 @@ impl Translator for Chat {
             }
         }
         if done {
-            known_reason(done_reason.as_deref())?;
+            out.extend(stop_reason(done_reason.as_deref())?.map(ProviderEvent::Stopped));
             let counts = [("input_token", prompt_eval_count), ("output_token", eval_count)];
             let facts: Vec<ReportedUsage> = counts.into_iter().filter_map(fact).collect();
             if !facts.is_empty() {
@@ -88,11 +88,17 @@ impl Translator for Chat {
     }
 }
 
-/// Older upstreams say none. An unknown one may be a failure in disguise: `load` answers nothing.
-fn known_reason(reason: Option<&str>) -> Result<(), Failure> {
+/// Why the upstream says that its answer ended. Older ones say nothing.
+///
+/// # Errors
+/// A model was loaded or unloaded instead: that answers nothing.
+fn stop_reason(reason: Option<&str>) -> Result<Option<StopReason>, Failure> {
     match reason {
-        None | Some("stop" | "length") => Ok(()),
-        Some(_) => Err(Failure::protocol("Provider ended for an unknown reason")),
+        None => Ok(None),
+        Some("stop") => Ok(Some(StopReason::Stop)),
+        Some("length") => Ok(Some(StopReason::Length)),
+        Some("load" | "unload") => Err(Failure::protocol("Provider ended without an answer")),
+        Some(_) => Ok(Some(StopReason::Other)),
     }
 }
 

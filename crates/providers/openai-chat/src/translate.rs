@@ -7,7 +7,7 @@ mod tool_calls;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sealog_events::{PortableCode, UsageSource};
+use sealog_events::{PortableCode, StopReason, UsageSource};
 use sealog_execution::{Failure, ProviderEvent, ReportedUsage};
 use sealog_upstream::ServerEvent;
 use serde_json::Value;
@@ -20,8 +20,8 @@ const CHOICES_MAX: usize = 128;
 
 /// One answer as far as it was read.
 pub struct Translator {
-    /// Whether each choice that began has ended.
-    finished: BTreeMap<u32, bool>,
+    /// Why each choice that began has ended, once it has.
+    finished: BTreeMap<u32, Option<StopReason>>,
     tool_calls: ToolCalls,
     usage: Vec<ReportedUsage>,
 }
@@ -70,7 +70,7 @@ impl Translator {
         if !self.finished.contains_key(&index) && self.finished.len() == CHOICES_MAX {
             return Err(Failure::protocol("Provider sent too many choices"));
         }
-        self.finished.entry(index).or_insert(false);
+        self.finished.entry(index).or_default();
         if let Some(Delta { content, refusal, tool_calls, function_call }) = delta {
             for delta in [content, refusal].into_iter().flatten().filter(|text| !text.is_empty()) {
                 out.extend([ProviderEvent::OutputDelta { output_index: index, delta }]);
@@ -83,17 +83,23 @@ impl Translator {
             }
         }
         if let Some(reason) = finish_reason {
-            finish(&reason)?;
+            let reason = finish(&reason)?;
             self.tool_calls.finish(index)?;
-            self.finished.insert(index, true);
+            self.finished.insert(index, Some(reason));
         }
         Ok(())
     }
 
     fn end(&mut self, out: &mut impl Extend<ProviderEvent>) -> Result<(), Failure> {
-        if self.finished.is_empty() || self.finished.values().any(|finished| !finished) {
-            return Err(Failure::protocol("Provider response was truncated"));
+        let mut reasons = self.finished.values();
+        let truncated = || Failure::protocol("Provider response was truncated");
+        let first = reasons.next().copied().flatten().ok_or_else(truncated)?;
+        let mut same = true;
+        for reason in reasons {
+            same &= reason.ok_or_else(truncated)? == first;
         }
+        // Choices that ended differently have no reason in common.
+        out.extend([ProviderEvent::Stopped(if same { first } else { StopReason::Other })]);
         if !self.usage.is_empty() {
             out.extend([ProviderEvent::Usage(std::mem::take(&mut self.usage))]);
         }
@@ -102,12 +108,20 @@ impl Translator {
     }
 }
 
-/// Reasons to end that we know how to read. All of them end an answer in order; which one it was is not part of
-/// the event vocabulary. An unknown one may be a failure in disguise.
-fn finish(reason: &str) -> Result<(), Failure> {
+/// Why the upstream says that a choice ended. One that compatible servers added ends it as well.
+///
+/// # Errors
+/// A failure in disguise: `error` and `abort` are what servers say of work that they did not do.
+fn finish(reason: &str) -> Result<StopReason, Failure> {
     match reason {
-        "stop" | "length" | "tool_calls" | "content_filter" | "function_call" => Ok(()),
-        _ => Err(Failure::protocol("Provider ended for an unknown reason")),
+        "stop" => Ok(StopReason::Stop),
+        "length" => Ok(StopReason::Length),
+        "tool_calls" | "function_call" => Ok(StopReason::ToolCalls),
+        "content_filter" => Ok(StopReason::ContentFilter),
+        "error" | "abort" | "aborted" | "cancelled" => {
+            Err(Failure::protocol("Provider ended the answer for a failure"))
+        }
+        _ => Ok(StopReason::Other),
     }
 }
 

@@ -7,7 +7,7 @@ mod tool_calls;
 
 use std::collections::VecDeque;
 
-use sealog_events::{PortableCode, UsageSource};
+use sealog_events::{PortableCode, StopReason, UsageSource};
 use sealog_execution::{Failure, ProviderEvent, ReportedUsage};
 use sealog_upstream::ServerEvent;
 use sealog_upstream::model::Translator;
@@ -51,13 +51,16 @@ impl Responses {
             "response.function_call_arguments.done" => self.tool_calls.done(item_id, arguments, out),
             "response.custom_tool_call_input.done" => self.tool_calls.done(item_id, Some(text(input)?), out),
             "response.completed" => {
-                end(response, out);
+                // The protocol knows one way to be complete, with calls and without.
+                let calls = self.tool_calls.any();
+                let reason = if calls { StopReason::ToolCalls } else { StopReason::Stop };
+                end(response, reason, out);
                 Ok(())
             }
             "response.incomplete" => {
                 let details = response.as_ref().and_then(|response| response.incomplete_details.as_ref());
-                known_reason(details.and_then(|details| details.reason.as_deref()))?;
-                end(response, out);
+                let reason = cut(details.and_then(|details| details.reason.as_deref()))?;
+                end(response, reason, out);
                 Ok(())
             }
             "response.failed" => {
@@ -100,7 +103,8 @@ fn text(value: Option<Value>) -> Result<String, Failure> {
     }
 }
 
-fn end(response: Option<Response>, out: &mut VecDeque<ProviderEvent>) {
+fn end(response: Option<Response>, reason: StopReason, out: &mut VecDeque<ProviderEvent>) {
+    out.push_back(ProviderEvent::Stopped(reason));
     let facts = response.and_then(|response| response.usage).map(facts).unwrap_or_default();
     if !facts.is_empty() {
         out.push_back(ProviderEvent::Usage(facts));
@@ -108,11 +112,14 @@ fn end(response: Option<Response>, out: &mut VecDeque<ProviderEvent>) {
     out.push_back(ProviderEvent::Completed);
 }
 
-/// Reasons for less than a whole answer that still end it in order; which one it was is not part of the event
-/// vocabulary. An unknown one may be a failure in disguise.
-fn known_reason(reason: Option<&str>) -> Result<(), Failure> {
+/// Why the upstream says that its answer is less than a whole one.
+///
+/// # Errors
+/// Any other reason, and none: it may be a failure in disguise, and what came of the answer is not a whole one.
+fn cut(reason: Option<&str>) -> Result<StopReason, Failure> {
     match reason {
-        Some("max_output_tokens" | "content_filter") => Ok(()),
+        Some("max_output_tokens") => Ok(StopReason::Length),
+        Some("content_filter") => Ok(StopReason::ContentFilter),
         _ => Err(Failure::protocol("Provider ended for an unknown reason")),
     }
 }

@@ -54,6 +54,7 @@ pub(super) fn record_body(data: &[u8]) {
         | RecordKind::OutputResult
         | RecordKind::UsageReported
         | RecordKind::Completed
+        | RecordKind::CompletedFor
         | RecordKind::Failed => {
             if let Ok(decoded) = within(memory, || body::decode(kind.number(), bytes)) {
                 assert_eq!(decoded.kind(), kind.number());

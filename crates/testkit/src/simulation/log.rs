@@ -130,10 +130,11 @@ impl Execution {
                 self.exposed |=
                     !matches!(event.body, EventBody::Progress { .. } | EventBody::UsageReported { .. });
             }
-            EventBody::Completed { target } => {
+            EventBody::Completed { target, stop_reason } => {
                 let attempt = self.routed.len() as u32;
-                if !self.is_newest(target, attempt) || call.is_none_or(|call| !call.completed) {
-                    return Err(format!("{id} completed and its provider did not"));
+                let so = call.is_some_and(|call| call.completed && call.stopped == *stop_reason);
+                if !self.is_newest(target, attempt) || !so {
+                    return Err(format!("{id} completed and its provider did not, or not for that reason"));
                 }
             }
             EventBody::Failed { error, cancelled } => {

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream;
-use sealog_events::{EventBody, ExecutionId, Mark, PortableCode, Quantity, UsageFact, UsageSource};
+use sealog_events::{
+    EventBody, ExecutionId, Mark, PortableCode, Quantity, StopReason, UsageFact, UsageSource,
+};
 use sealog_execution::manifest::PROTOCOL_VERSION;
 use sealog_execution::{
     AbortSignal, Failure, Modality, ModelCall, ModelManifest, ModelProvider, Part, ProviderEvent,
@@ -153,6 +155,8 @@ pub(super) struct Call {
     pub(super) sent: Vec<EventBody>,
     pub(super) marks: Vec<Mark>,
     pub(super) completed: bool,
+    /// What was said of the end, before it.
+    pub(super) stopped: Option<StopReason>,
     /// It failed, and may be asked again.
     pub(super) transient: bool,
 }
@@ -281,10 +285,7 @@ impl Playing {
                 }
                 Line::Fail(code, false) => return Some(Err(Failure::permanent(code, "Scripted failure"))),
                 Line::End => return None,
-                Line::Complete => {
-                    self.noted(|call| call.completed = true);
-                    return Some(Ok(ProviderEvent::Completed));
-                }
+                Line::Complete => return Some(Ok(self.complete())),
                 Line::Delta(delta) => (
                     ProviderEvent::OutputDelta { output_index: 0, delta: delta.clone() },
                     EventBody::OutputDelta { output_index: 0, delta },
@@ -311,6 +312,19 @@ impl Playing {
             self.noted(|call| call.sent.push(sent.1));
             return Some(Ok(sent.0));
         }
+    }
+
+    /// The completion, and before it sometimes why: without a draw, which would change every seed.
+    fn complete(&mut self) -> ProviderEvent {
+        let mut calls = lock(&self.calls);
+        let call = calls.made.entry(self.key).or_default();
+        if call.stopped.is_none() && call.sent.len() % 2 == 1 {
+            call.stopped = Some(StopReason::Length);
+            self.lines = vec![Line::Complete].into_iter();
+            return ProviderEvent::Stopped(StopReason::Length);
+        }
+        call.completed = true;
+        ProviderEvent::Completed
     }
 
     fn noted(&self, what: impl FnOnce(&mut Call)) {

@@ -1,8 +1,10 @@
-use sealog_events::{Dialect, EventBody, Origin, PortableCode, Timestamp};
+use sealog_events::{Dialect, EventBody, Origin, PortableCode, StopReason, Timestamp};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Head};
-use crate::told::tests::{ID, arguments, begun, call, completed, failed, target, text, told, usage};
+use crate::told::tests::{
+    ID, arguments, begun, call, completed, completed_for, failed, target, text, told, usage,
+};
 
 fn answer(max_tokens: Option<u64>, include_usage: bool) -> Answer {
     let origin =
@@ -124,6 +126,23 @@ fn usage_is_the_sum_and_stands_in_a_chunk_of_its_own_if_asked_for() {
             "message": {"role": "assistant", "content": "x", "refusal": null}}],
     });
     assert_eq!(object, expected);
+}
+
+/// RM-33: in the stream and in the object.
+#[test]
+fn the_providers_reason_to_stop_is_the_choices() {
+    let reason = |output: u32, body: EventBody| {
+        let mut answer = answer(Some(7), false);
+        let all = frames(&mut answer, story(vec![text("x"), usage(&[("output_token", output)]), body]));
+        let object: Value = serde_json::from_str(&answer.object().unwrap()).unwrap();
+        let reason = object["choices"][0]["finish_reason"].clone();
+        assert_eq!(all[all.len() - 2]["choices"][0]["finish_reason"], reason);
+        reason
+    };
+    assert_eq!(reason(3, completed_for(StopReason::Length)), "length");
+    assert_eq!(reason(7, completed_for(StopReason::Stop)), "stop");
+    assert_eq!(reason(3, completed_for(StopReason::ContentFilter)), "content_filter");
+    assert_eq!(reason(7, completed_for(StopReason::Other)), "length");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-use sealog_events::{Dialect, EventBody, Origin, PortableCode, Timestamp};
+use sealog_events::{Dialect, EventBody, Origin, PortableCode, StopReason, Timestamp};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Head};
-use crate::told::tests::{ID, arguments, begun, call, completed, failed, text, told, usage};
+use crate::told::tests::{ID, arguments, begun, call, completed, completed_for, failed, text, told, usage};
 
 fn answer(max_tokens: Option<u64>) -> Answer {
     let dialect = Dialect::AnthropicMessages;
@@ -108,6 +108,23 @@ fn reasons_to_stop() {
     assert_eq!(reason(Some(7), 6), "end_turn");
     assert_eq!(reason(Some(7), 7), "max_tokens");
     assert_eq!(reason(None, 7), "end_turn");
+}
+
+/// RM-33: in the stream and in the object.
+#[test]
+fn the_providers_reason_to_stop_is_the_messages() {
+    let reason = |said| {
+        let mut answer = answer(Some(7));
+        let all = frames(&mut answer, vec![text("x"), usage(&[("output_token", 7)]), completed_for(said)]);
+        let object: Value = serde_json::from_str(&answer.object().unwrap()).unwrap();
+        assert_eq!(all[all.len() - 2]["delta"]["stop_reason"], object["stop_reason"]);
+        object["stop_reason"].clone()
+    };
+    assert_eq!(reason(StopReason::Stop), "end_turn");
+    assert_eq!(reason(StopReason::StopSequence), "stop_sequence");
+    assert_eq!(reason(StopReason::Refusal), "refusal");
+    assert_eq!(reason(StopReason::PauseTurn), "pause_turn");
+    assert_eq!(reason(StopReason::Other), "max_tokens");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-use sealog_events::{Dialect, EventBody, Origin, PortableCode, Timestamp};
+use sealog_events::{Dialect, EventBody, Origin, PortableCode, StopReason, Timestamp};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Head};
-use crate::told::tests::{ID, arguments, begun, call, completed, failed, text, told, usage};
+use crate::told::tests::{ID, arguments, begun, call, completed, completed_for, failed, text, told, usage};
 
 const HEX: &str = "abababababababababababababababab";
 
@@ -136,6 +136,18 @@ fn states() {
     let (kind, status, error, object) = end(completed(), Some(4));
     assert_eq!((kind.as_str(), status, error), ("response.incomplete", json!("incomplete"), Value::Null));
     assert_eq!(object["incomplete_details"], json!({"reason": "max_output_tokens"}));
+    // RM-33: what the provider said counts before what the length lets guess.
+    for (said, status, reason) in [
+        (StopReason::Stop, "completed", None),
+        (StopReason::Length, "incomplete", Some("max_output_tokens")),
+        (StopReason::ContentFilter, "incomplete", Some("content_filter")),
+        (StopReason::PauseTurn, "completed", None),
+        (StopReason::Other, "incomplete", Some("max_output_tokens")),
+    ] {
+        let (kind, found, _, object) = end(completed_for(said), Some(4));
+        assert_eq!((kind, found), (format!("response.{status}"), json!(status)), "{said}");
+        assert_eq!(object["incomplete_details"]["reason"].as_str(), reason, "{said}");
+    }
     let (kind, status, error, object) = end(failed(PortableCode::ProviderUnavailable, false), None);
     assert_eq!((kind.as_str(), status), ("response.failed", json!("failed")));
     assert_eq!(error, json!({"code": "server_error", "message": "provider_unavailable: It failed"}));

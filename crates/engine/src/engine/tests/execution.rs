@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use sealog_events::{Phase, PortableCode, Status, UsageSource};
+use sealog_events::{Phase, PortableCode, Status, StopReason, UsageSource};
 use sealog_execution::{Failure, Modality, ProviderEvent, ReportedUsage};
 use tokio::time::Instant;
 
@@ -198,6 +198,24 @@ async fn nothing_is_read_behind_the_completion_signal() {
     let bench = bench(vec![completed(), Step::Panic]);
     check(&bench.run(BODY).await, &[], Status::Succeeded, None);
     assert_eq!(noted(&bench.log).iter().filter(|what| *what == "poll").count(), 1);
+}
+
+/// RM-33.
+#[tokio::test(start_paused = true)]
+async fn the_reason_to_stop_is_that_of_the_attempt_that_completed() {
+    let stopped = |reason| Step::Send(ProviderEvent::Stopped(reason));
+    let length = StopReason::Length;
+    let story = bench(vec![stopped(StopReason::Other), stopped(length), completed()]).run(BODY).await;
+    check(&story, &[], Status::Succeeded, None);
+    assert_eq!(story.snapshot.stop_reason, Some(length));
+    // One that failed had no answer that could have ended.
+    let first = Scripted::new("a", vec![stopped(length), Step::Fail(busy())]);
+    let second = Scripted::new("b", vec![completed()]);
+    let story =
+        Setup::new(vec![first, second]).start().run(&body(r#""routing":{"allow_fallback":true}"#)).await;
+    assert_eq!((story.snapshot.status, story.snapshot.stop_reason), (Status::Succeeded, None));
+    let story = bench(vec![stopped(length), Step::Fail(busy())]).run(BODY).await;
+    assert_eq!((story.snapshot.status, story.snapshot.stop_reason), (Status::Failed, None));
 }
 
 /// RM-3.

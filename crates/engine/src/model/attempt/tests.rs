@@ -8,7 +8,8 @@ fn ends(
     expected: Option<(PortableCode, bool, bool)>,
 ) {
     let target = Target { provider: "p".to_owned(), model: "m".to_owned() };
-    let ending = match conclude(end.map(|()| target), stop, output_exposed) {
+    let completion = Completion { target, stop_reason: None };
+    let ending = match conclude(end.map(|()| completion), stop, output_exposed) {
         Ending::Completed(_) => None,
         Ending::Failed { failure, cancelled } => Some((failure.code, failure.retryable(), cancelled)),
     };

@@ -70,7 +70,7 @@ fn record(stream: StreamId, row: Row) -> Result<Record, NotFolded> {
 
 #[cfg(test)]
 mod tests {
-    use sealog_events::{Event, EventBody, Labels, Materializer, Target, Timestamp};
+    use sealog_events::{Event, EventBody, Labels, Materializer, StopReason, Target, Timestamp};
     use sealog_journal::NewRecord;
 
     use super::super::records::{self, Text};
@@ -87,7 +87,7 @@ mod tests {
             EventBody::RouteSelected { target: target.clone(), attempt: 1 },
             delta("one "),
             delta("two "),
-            EventBody::Completed { target },
+            EventBody::Completed { target, stop_reason: Some(StopReason::Length) },
         ];
         let mut fold = Materializer::new(ID, Timestamp(1000));
         let labels = Labels { ability: "text-generation".into() };

@@ -162,7 +162,7 @@ fn status(kind: RecordKind, bytes: &[u8]) -> Result<Status, BodyError> {
         | RecordKind::Progress
         | RecordKind::OutputResult
         | RecordKind::UsageReported => Status::Running,
-        RecordKind::Completed => Status::Succeeded,
+        RecordKind::Completed | RecordKind::CompletedFor => Status::Succeeded,
         RecordKind::Failed => body::decode(kind.number(), bytes)?.status(),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::json::event_json;
-use crate::{Dialect, Event, Labels, Mark, Origin, RequestId};
+use crate::{Dialect, Event, Labels, Mark, Origin, RequestId, StopReason};
 
 enum Value {
     Event(EventBody),
@@ -43,6 +43,9 @@ const fn files(kind: RecordKind) -> (&'static str, &'static str) {
         RecordKind::OutputResult => (text!("87-output.result.hex"), text!("87-output.result.jsonl")),
         RecordKind::UsageReported => (text!("88-usage.reported.hex"), text!("88-usage.reported.jsonl")),
         RecordKind::Completed => (text!("89-execution.completed.hex"), text!("89-execution.completed.jsonl")),
+        RecordKind::CompletedFor => {
+            (text!("91-execution.completed.for.hex"), text!("91-execution.completed.for.jsonl"))
+        }
         RecordKind::Failed => (text!("90-execution.failed.hex"), text!("90-execution.failed.jsonl")),
     }
 }
@@ -83,7 +86,13 @@ fn values(kind: RecordKind) -> Vec<Value> {
         RecordKind::Progress => events(progress()),
         RecordKind::OutputResult => events(output_results()),
         RecordKind::UsageReported => events(usage()),
-        RecordKind::Completed => events(vec![EventBody::Completed { target: target() }]),
+        RecordKind::Completed => events(vec![EventBody::Completed { target: target(), stop_reason: None }]),
+        RecordKind::CompletedFor => events(
+            StopReason::ALL
+                .iter()
+                .map(|reason| EventBody::Completed { target: target(), stop_reason: Some(*reason) })
+                .collect(),
+        ),
         RecordKind::Failed => events(failures()),
     }
 }

@@ -18,6 +18,7 @@ fn shown(event: &ProviderEvent) -> String {
                 .fold("usage".to_owned(), |text, fact| format!("{text} {}={}", fact.unit, fact.quantity))
         }
         ProviderEvent::Completed => "completed".to_owned(),
+        ProviderEvent::Stopped(reason) => format!("stopped {reason}"),
         ProviderEvent::Mark(_) | ProviderEvent::Progress { .. } | ProviderEvent::Result { .. } => {
             unreachable!("never sent")
         }
@@ -31,9 +32,22 @@ fn translate(tools: bool, events: &[ServerEvent]) -> (Vec<String>, Option<Failur
     (out.iter().map(shown).collect(), failure)
 }
 
+/// Why the answer is said to have ended, by the one event in front of usage and completion.
+#[track_caller]
+fn reason(events: &[ServerEvent]) -> String {
+    let (shown, failure) = translate(true, events);
+    assert_eq!((failure, shown.last().map(String::as_str)), (None, Some("completed")));
+    let said: Vec<&str> = shown.iter().filter_map(|line| line.strip_prefix("stopped ")).collect();
+    assert!(said.len() <= 1, "{shown:?}");
+    said.first().copied().unwrap_or("unsaid").to_owned()
+}
+
+/// What comes of it but for the reason to stop, which [`reason`] looks at.
 #[track_caller]
 fn check(events: &[ServerEvent], expected: &[&str]) {
-    assert_eq!(translate(true, events), (expected.iter().map(|&line| line.to_owned()).collect(), None));
+    let (mut shown, failure) = translate(true, events);
+    shown.retain(|line| !line.starts_with("stopped "));
+    assert_eq!((shown, failure), (expected.iter().map(|&line| line.to_owned()).collect(), None));
 }
 
 #[track_caller]
@@ -179,12 +193,23 @@ fn usage_is_the_last_of_each_count() {
     check(&[bare, stopped, end()], &["completed"]);
 }
 
+/// RM-33.
 #[test]
-fn every_known_reason_completes_and_others_do_not() {
-    for reason in ["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal", "pause_turn"] {
-        check(&[begin(), stopped(reason), end()], &[USAGE, "completed"]);
+fn the_stop_reason_is_told_and_an_answer_without_one_is_truncated() {
+    for (said, expected) in [
+        ("end_turn", "stop"),
+        ("max_tokens", "length"),
+        ("stop_sequence", "stop_sequence"),
+        ("tool_use", "tool_calls"),
+        ("refusal", "refusal"),
+        ("pause_turn", "pause_turn"),
+        ("model_context_window_exceeded", "context_window"),
+        ("canary", "other"),
+    ] {
+        check(&[begin(), stopped(said), end()], &[USAGE, "completed"]);
+        assert_eq!(reason(&[begin(), stopped(said), end()]), expected, "{said}");
     }
-    protocol_error(&[begin(), stopped("canary"), end()]);
+    protocol_error(&[begin(), end()]);
 }
 
 #[test]

@@ -90,6 +90,18 @@ async fn tool_calls_and_usage_follow_the_deltas() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_reason_to_stop_stands_before_the_completion() {
+    let mock = r#"{"chunks":0,"usage":[],"stop_reason":"refusal"}"#;
+    let items: Vec<_> = start(mock).0.map(Result::unwrap).collect().await;
+    let expected = [
+        ProviderEvent::Usage(Vec::new()),
+        ProviderEvent::Stopped(sealog_events::StopReason::Refusal),
+        ProviderEvent::Completed,
+    ];
+    assert_eq!(items, expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_result_follows_the_calls_with_its_artifacts() {
     let mock = r#"{"chunks":0,"result":{"images":[1.50]},"artifacts":[{"uri":"https://h/a.png","media_type":"image/png"}],
         "usage":[]}"#;

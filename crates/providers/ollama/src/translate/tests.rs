@@ -18,6 +18,7 @@ fn shown(event: &ProviderEvent) -> String {
                 .fold("usage".to_owned(), |text, fact| format!("{text} {}={}", fact.unit, fact.quantity))
         }
         ProviderEvent::Completed => "completed".to_owned(),
+        ProviderEvent::Stopped(reason) => format!("stopped {reason}"),
         ProviderEvent::Mark(_) | ProviderEvent::Progress { .. } | ProviderEvent::Result { .. } => {
             unreachable!("never sent")
         }
@@ -31,9 +32,22 @@ fn translate(tools: bool, lines: &[ServerEvent]) -> (Vec<String>, Option<Failure
     (out.iter().map(shown).collect(), failure)
 }
 
+/// Why the answer is said to have ended, by the one event in front of usage and completion.
+#[track_caller]
+fn reason(lines: &[ServerEvent]) -> String {
+    let (shown, failure) = translate(true, lines);
+    assert_eq!((failure, shown.last().map(String::as_str)), (None, Some("completed")));
+    let said: Vec<&str> = shown.iter().filter_map(|line| line.strip_prefix("stopped ")).collect();
+    assert!(said.len() <= 1, "{shown:?}");
+    said.first().copied().unwrap_or("unsaid").to_owned()
+}
+
+/// What comes of it but for the reason to stop, which [`reason`] looks at.
 #[track_caller]
 fn check(lines: &[ServerEvent], expected: &[&str]) {
-    assert_eq!(translate(true, lines), (expected.iter().map(|&line| line.to_owned()).collect(), None));
+    let (mut shown, failure) = translate(true, lines);
+    shown.retain(|line| !line.starts_with("stopped "));
+    assert_eq!((shown, failure), (expected.iter().map(|&line| line.to_owned()).collect(), None));
 }
 
 #[track_caller]
@@ -67,8 +81,18 @@ fn text_usage_and_completion() {
     );
     check(&[words("x"), done("length")], &["text 0 x", USAGE, "completed"]);
     check(&[line(json!({"done": true, "eval_count": "many"}))], &["completed"]);
-    fails(&[done("load")], PortableCode::ProviderProtocolError);
-    fails(&[done("canary")], PortableCode::ProviderProtocolError);
+}
+
+/// RM-33.
+#[test]
+fn the_reason_to_be_done_is_told_where_there_is_one() {
+    for (said, expected) in [("stop", "stop"), ("length", "length"), ("canary", "other")] {
+        assert_eq!(reason(&[done(said)]), expected);
+    }
+    assert_eq!(reason(&[line(json!({"done": true}))]), "unsaid");
+    for nothing in ["load", "unload"] {
+        fails(&[done(nothing)], PortableCode::ProviderProtocolError);
+    }
 }
 
 #[test]

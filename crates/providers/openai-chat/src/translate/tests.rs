@@ -21,6 +21,7 @@ fn shown(event: &ProviderEvent) -> String {
                 .fold("usage".to_owned(), |text, fact| format!("{text} {}={}", fact.unit, fact.quantity))
         }
         ProviderEvent::Completed => "completed".to_owned(),
+        ProviderEvent::Stopped(reason) => format!("stopped {reason}"),
         ProviderEvent::Mark(_) | ProviderEvent::Progress { .. } | ProviderEvent::Result { .. } => {
             unreachable!("never sent")
         }
@@ -52,9 +53,22 @@ fn done() -> ServerEvent {
     event("[DONE]")
 }
 
+/// Why the answer is said to have ended, by the one event in front of usage and completion.
+#[track_caller]
+fn reason(events: &[ServerEvent]) -> String {
+    let (shown, failure) = translate(true, events);
+    assert_eq!((failure, shown.last().map(String::as_str)), (None, Some("completed")));
+    let said: Vec<&str> = shown.iter().filter_map(|line| line.strip_prefix("stopped ")).collect();
+    assert!(said.len() <= 1, "{shown:?}");
+    said.first().copied().unwrap_or("unsaid").to_owned()
+}
+
+/// What comes of it but for the reason to stop, which [`reason`] looks at.
 #[track_caller]
 fn check(events: &[ServerEvent], expected: &[&str]) {
-    assert_eq!(translate(true, events), (expected.iter().map(|&line| line.to_owned()).collect(), None));
+    let (mut shown, failure) = translate(true, events);
+    shown.retain(|line| !line.starts_with("stopped "));
+    assert_eq!((shown, failure), (expected.iter().map(|&line| line.to_owned()).collect(), None));
 }
 
 #[track_caller]
@@ -88,12 +102,28 @@ fn text_usage_and_completion() {
     );
 }
 
+/// RM-33.
 #[test]
-fn every_known_finish_reason_completes() {
-    for reason in ["stop", "length", "tool_calls", "content_filter", "function_call"] {
-        check(&[delta(json!({"content": "x"})), finish(reason), done()], &["text 0 x", "completed"]);
+fn the_finish_reason_is_told_and_failures_are_none() {
+    for (said, expected) in [
+        ("stop", "stop"),
+        ("length", "length"),
+        ("tool_calls", "tool_calls"),
+        ("function_call", "tool_calls"),
+        ("content_filter", "content_filter"),
+        ("eos_token", "other"),
+    ] {
+        check(&[delta(json!({"content": "x"})), finish(said), done()], &["text 0 x", "completed"]);
+        assert_eq!(reason(&[finish(said), done()]), expected, "{said}");
     }
-    fails(&[finish("error"), done()], PortableCode::ProviderProtocolError, None);
+    for failure in ["error", "abort", "aborted", "cancelled"] {
+        fails(&[finish(failure), done()], PortableCode::ProviderProtocolError, None);
+    }
+    let both = |first: &str, second: &str| {
+        let choice = |index: u32, reason: &str| json!({"index": index, "finish_reason": reason});
+        reason(&[event(json!({"choices": [choice(0, first), choice(1, second)]})), done()])
+    };
+    assert_eq!([both("length", "length"), both("length", "stop")], ["length", "other"]);
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn shown(event: &ProviderEvent) -> String {
                 .fold("usage".to_owned(), |text, fact| format!("{text} {}={}", fact.unit, fact.quantity))
         }
         ProviderEvent::Completed => "completed".to_owned(),
+        ProviderEvent::Stopped(reason) => format!("stopped {reason}"),
         ProviderEvent::Mark(_) | ProviderEvent::Progress { .. } | ProviderEvent::Result { .. } => {
             unreachable!("never sent")
         }
@@ -31,9 +32,22 @@ fn translate(tools: bool, events: &[ServerEvent]) -> (Vec<String>, Option<Failur
     (out.iter().map(shown).collect(), failure)
 }
 
+/// Why the answer is said to have ended, by the one event in front of usage and completion.
+#[track_caller]
+fn reason(events: &[ServerEvent]) -> String {
+    let (shown, failure) = translate(true, events);
+    assert_eq!((failure, shown.last().map(String::as_str)), (None, Some("completed")));
+    let said: Vec<&str> = shown.iter().filter_map(|line| line.strip_prefix("stopped ")).collect();
+    assert!(said.len() <= 1, "{shown:?}");
+    said.first().copied().unwrap_or("unsaid").to_owned()
+}
+
+/// What comes of it but for the reason to stop, which [`reason`] looks at.
 #[track_caller]
 fn check(events: &[ServerEvent], expected: &[&str]) {
-    assert_eq!(translate(true, events), (expected.iter().map(|&line| line.to_owned()).collect(), None));
+    let (mut shown, failure) = translate(true, events);
+    shown.retain(|line| !line.starts_with("stopped "));
+    assert_eq!((shown, failure), (expected.iter().map(|&line| line.to_owned()).collect(), None));
 }
 
 #[track_caller]
@@ -150,17 +164,23 @@ fn a_refusal_is_what_the_model_says() {
     check(&[refusal, completed(json!({}))], &["text 2 no", "completed"]);
 }
 
+/// RM-33.
+#[test]
+fn an_answer_that_is_complete_waits_for_tools_or_is_at_its_end() {
+    assert_eq!(reason(&[words(0, "x"), completed(json!({}))]), "stop");
+    assert_eq!(reason(&[words(0, "x"), call("i", "c"), completed(json!({}))]), "tool_calls");
+}
+
+/// RM-33.
 #[test]
 fn an_incomplete_answer_ends_in_order_for_a_known_reason() {
     let incomplete = |reason: Value| {
         event(json!({"type": "response.incomplete", "response":
             {"incomplete_details": {"reason": reason}, "usage": {"output_tokens": 2}}}))
     };
-    for reason in ["max_output_tokens", "content_filter"] {
-        check(
-            &[words(0, "x"), incomplete(json!(reason))],
-            &["text 0 x", "usage output_token=2", "completed"],
-        );
+    for (said, expected) in [("max_output_tokens", "length"), ("content_filter", "content_filter")] {
+        check(&[words(0, "x"), incomplete(json!(said))], &["text 0 x", "usage output_token=2", "completed"]);
+        assert_eq!(reason(&[call("i", "c"), incomplete(json!(said))]), expected);
     }
     protocol_error(&[words(0, "x"), incomplete(json!("canary"))]);
     protocol_error(&[words(0, "x"), incomplete(json!(null))]);

@@ -27,6 +27,11 @@ impl ToolCalls {
         ToolCalls { allowed, calls: Vec::new(), by_name: BTreeMap::new() }
     }
 
+    /// Whether a call was begun.
+    pub fn any(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     /// An item was begun. Whatever is no call of a tool that the caller runs is passed over.
     pub fn added(&mut self, item: Option<Item>, out: &mut VecDeque<ProviderEvent>) -> Result<(), Failure> {
         let Some(item) = item.filter(is_call) else { return Ok(()) };

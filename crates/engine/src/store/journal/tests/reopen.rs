@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use sealog_disk::sim::{Fault, FaultKind};
 use sealog_disk::testing::SeededEntropy;
 use sealog_disk::{Folder, Name, Operation};
-use sealog_events::{Outcome, PortableCode, Snapshot, Status};
+use sealog_events::{Outcome, PortableCode, Snapshot, Status, StopReason};
 use sealog_execution::Registry;
 use sealog_journal::JournalError;
 
@@ -36,7 +36,15 @@ async fn facts_08_a_clean_close_leaves_everything() {
     let (store, opened) = host.open(LIMITS);
     assert!(opened.interrupted.is_empty());
     create(&store, host.now(), 1).await.unwrap();
-    append(&store, host.now(), 1, 2, vec![selected(), delta("a"), delta("b"), completed()]).await.unwrap();
+    append(
+        &store,
+        host.now(),
+        1,
+        2,
+        vec![selected(), delta("a"), delta("b"), completed_for(StopReason::Length)],
+    )
+    .await
+    .unwrap();
     let (before, live) = (snapshot(&store, 1).await, events(&store, id(1), 0).await);
     store.close().await.unwrap();
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sealog_disk::Clock;
 use sealog_disk::sim::SimDisk;
 use sealog_disk::testing::{ManualClock, SeededEntropy};
-use sealog_events::{Event, EventBody, ExecutionId, Identity, Labels, Target, Timestamp};
+use sealog_events::{Event, EventBody, ExecutionId, Identity, Labels, StopReason, Target, Timestamp};
 use sealog_journal::{Config, Create, Journal, Turn};
 use sealog_seal::{Secret, SlotParams, StoreId};
 
@@ -122,8 +122,16 @@ pub fn delta(text: &str) -> EventBody {
     EventBody::OutputDelta { output_index: 0, delta: text.to_owned() }
 }
 
+pub fn completed_for(reason: StopReason) -> EventBody {
+    let target = Target { provider: "p".to_owned(), model: "m".to_owned() };
+    EventBody::Completed { target, stop_reason: Some(reason) }
+}
+
 pub fn completed() -> EventBody {
-    EventBody::Completed { target: Target { provider: "p".to_owned(), model: "m".to_owned() } }
+    EventBody::Completed {
+        target: Target { provider: "p".to_owned(), model: "m".to_owned() },
+        stop_reason: None,
+    }
 }
 
 pub fn labels() -> Labels {

@@ -227,6 +227,7 @@ impl<'a> State<'a> {
             | RecordKind::OutputResult
             | RecordKind::UsageReported
             | RecordKind::Completed
+            | RecordKind::CompletedFor
             | RecordKind::Failed => {
                 let body = body::decode(record.kind, &record.body).ok()?;
                 let number = record.event_number;
