@@ -63,7 +63,7 @@ pub fn read(given: &str) -> Result<Anchor> {
     };
     let file = read_file(Path::new(given), BYTES_MAX).map_err(|error| match error.kind {
         ErrorKind::NotFound => unusable("this is neither an anchor nor a file").because(error),
-        _ => unusable("the file of the anchor cannot be read").because(error),
+        _ => unusable("the file of the anchor cannot be read").unread(error),
     })?;
     let text = std::str::from_utf8(&file.bytes).ok();
     text.and_then(parse).ok_or_else(|| unusable("the file holds no anchor"))

@@ -43,7 +43,7 @@ pub fn client(args: &NodeArgs) -> Result<Client> {
             .next("name a file whose one line is a token that `sealog token new` printed")
     };
     let content = read_file(&path, FILE_BYTES_MAX)
-        .map_err(|error| bad("it cannot be read, or is too long").because(error))?;
+        .map_err(|error| bad("it cannot be read, or is too long").unread(error))?;
     if content.regular && content.open_to_others() {
         return Err(bad("its group or others have access to it")
             .next(format!("close it to others: chmod 600 {}", shown(&path))));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sealog_disk::real::Sibling;
-use sealog_disk::{Disk, ErrorKind};
+use sealog_disk::{Disk, DiskError, ErrorKind};
 use sealog_journal::{JournalError, discard_built};
 
 use crate::args::PlaceArgs;
@@ -16,20 +16,15 @@ use crate::failure::{Failure, Result};
 /// nothing stands at `place`.
 ///
 /// # Errors
-/// Exit 10 if something stands at `place`; what `build` says; what the storage calls say.
+/// Exit 10 if something stands at `place`, 11 while another process builds there; what `build` says; what the storage
+/// calls say.
 pub fn build<T>(
     place: &Path,
     args: PlaceArgs,
     build: impl FnOnce(&Arc<dyn Disk>) -> std::result::Result<T, JournalError>,
     failed: impl Fn(JournalError) -> Failure,
 ) -> Result<T> {
-    let at_place = |error: sealog_disk::DiskError| match error.kind {
-        ErrorKind::AlreadyExists => {
-            Failure::new(Exit::NoJournal, "not_empty", "something stands there already")
-                .next("name an absent or empty directory")
-        }
-        _ => Failure::directory(error, place),
-    };
+    let at_place = |error| at_place(error, place);
     let (sibling, disk) = Sibling::open(place, args.allow_network_fs).map_err(at_place)?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
     match build(&disk) {
@@ -39,12 +34,24 @@ pub fn build<T>(
             Ok(built)
         }
         Err(error) => {
-            // Another process that builds the same keeps what is its own.
-            if !matches!(error, JournalError::Locked { .. }) {
-                discard_built(&*disk);
-                sibling.discard();
-            }
+            discard_built(&*disk);
+            sibling.discard();
             Err(failed(error))
         }
+    }
+}
+
+/// What beginning or ending a journal at its place said.
+pub fn at_place(error: DiskError, place: &Path) -> Failure {
+    match error.kind {
+        ErrorKind::AlreadyExists => {
+            Failure::new(Exit::NoJournal, "not_empty", "something stands there already")
+                .next("name an absent or empty directory")
+        }
+        ErrorKind::Contended => {
+            Failure::new(Exit::Locked, "locked", "another process is making a journal there")
+                .next("wait for that process, or name another directory")
+        }
+        _ => Failure::directory(error, place),
     }
 }

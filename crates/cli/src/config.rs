@@ -122,7 +122,7 @@ fn text_of(path: &Path) -> Result<String> {
             .next("name a configuration file (TOML)")
     };
     let content = read_file(path, CONFIG_BYTES_MAX)
-        .map_err(|error| unreadable("cannot be read, or is too long").because(error))?;
+        .map_err(|error| unreadable("cannot be read, or is too long").unread(error))?;
     String::from_utf8(content.bytes).map_err(|_| unreadable("is not UTF-8 text"))
 }
 

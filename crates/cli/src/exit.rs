@@ -68,6 +68,7 @@ pub fn of_journal(error: &JournalError) -> (Exit, &'static str) {
         JournalError::Busy => (Exit::TryAgain, "busy"),
         JournalError::OutOfMemory => (Exit::TryAgain, "out_of_memory"),
         JournalError::NoRandomness => (Exit::TryAgain, "no_randomness"),
+        JournalError::NoThreads => (Exit::TryAgain, "no_threads"),
         JournalError::Closed => (Exit::Failed, "closed"),
         JournalError::Misuse(_) => (Exit::Failed, "internal"),
         JournalError::AlreadyExists => (Exit::Failed, "already_exists"),
@@ -115,6 +116,15 @@ pub fn of_disk(error: &DiskError) -> (Exit, &'static str) {
     }
 }
 
+/// The exit code of a file beside the journal that cannot be written, and the stable word: `otherwise` where trying
+/// again would say the same.
+pub fn of_outside(error: &DiskError, otherwise: &'static str) -> (Exit, &'static str) {
+    match of_disk(error) {
+        (Exit::TryAgain, word) => (Exit::TryAgain, word),
+        _ => (Exit::Failed, otherwise),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use sealog_disk::Operation;
@@ -143,6 +153,7 @@ mod tests {
         check(JournalError::Poisoned { cause: "" }, 75, "writer_stopped");
         check(JournalError::Full, 75, "full");
         check(JournalError::Busy, 75, "busy");
+        check(JournalError::NoThreads, 75, "no_threads");
         check(JournalError::Disk(DiskError::new(Operation::Sync, ErrorKind::Io, None)), 75, "storage_failed");
         check(
             JournalError::Disk(DiskError::new(Operation::Open, ErrorKind::NotFound, None)),
@@ -159,8 +170,18 @@ mod tests {
     }
 
     #[test]
+    fn a_file_outside_says_try_again_only_where_that_helps() {
+        let outside = |kind| of_outside(&DiskError::new(Operation::Create, kind, None), "file_not_written");
+        assert_eq!(outside(ErrorKind::Full), (Exit::TryAgain, "disk_full"));
+        assert_eq!(outside(ErrorKind::Descriptors), (Exit::TryAgain, "too_many_files"));
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnly, ErrorKind::NotFound] {
+            assert_eq!(outside(kind), (Exit::Failed, "file_not_written"));
+        }
+    }
+
+    #[test]
     fn what_is_temporary_says_try_again() {
-        for error in [JournalError::Full, JournalError::Poisoned { cause: "" }] {
+        for error in [JournalError::Full, JournalError::NoThreads, JournalError::Poisoned { cause: "" }] {
             assert!(error.is_temporary());
             assert_eq!(of_journal(&error).0, Exit::TryAgain);
         }

@@ -64,6 +64,21 @@ impl Failure {
         self
     }
 
+    /// A file beside the journal could not be read. Where only the system had nothing left just now, nothing is wrong with
+    /// the file.
+    #[must_use]
+    pub fn unread(self, error: DiskError) -> Failure {
+        let failure = match error.kind {
+            ErrorKind::Full | ErrorKind::Descriptors | ErrorKind::Interrupted => {
+                let (exit, code) = exit::of_disk(&error);
+                Failure { exit, code, ..self }
+                    .next("free descriptors or memory, then run the same command again")
+            }
+            _ => self,
+        };
+        failure.because(error)
+    }
+
     #[must_use]
     pub fn because(mut self, cause: impl Into<anyhow::Error>) -> Failure {
         self.cause = Some(cause.into());
@@ -129,11 +144,12 @@ impl Failure {
     }
 
     pub fn text(&self) -> String {
-        let mut text = format!("sealog: {}: {}\n", self.code, self.what);
+        // A node's words are among them, and must not look like a line of ours.
+        let mut text = format!("sealog: {}: {}\n", self.code, one_line(&self.what));
         for cause in self.causes() {
-            let _ = writeln!(text, "  because: {cause}");
+            let _ = writeln!(text, "  because: {}", one_line(&cause));
         }
-        let _ = writeln!(text, "  safe: {}\n  next: {}", self.safe, self.next);
+        let _ = writeln!(text, "  safe: {}\n  next: {}", self.safe, one_line(&self.next));
         text
     }
 
@@ -292,6 +308,12 @@ fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
     }
 }
 
+/// Text of somebody else's as a part of one line, whatever stands in it.
+pub fn one_line(text: &str) -> String {
+    const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    text.replace(BREAKS, "\u{fffd}")
+}
+
 /// A path as it can be pasted into a shell.
 pub fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
@@ -318,6 +340,27 @@ mod tests {
         assert_eq!(json["error"]["exit_code"], 12);
         assert!(json["error"]["safe"].is_string() && json["error"]["next"].is_string());
         assert!(json["error"].get("place").is_none());
+    }
+
+    #[test]
+    fn what_somebody_else_said_makes_no_line_of_ours() {
+        let failure = Failure::new(Exit::Failed, "protocol", "a\nsealog: ok: b\r  safe: c\u{2028}d")
+            .because(anyhow::anyhow!("e\n  next: rm"));
+        let text = failure.text();
+        let starts: Vec<&str> = text.lines().map(|line| line.split(": ").next().unwrap()).collect();
+        assert_eq!(starts, ["sealog", "  because", "  safe", "  next"], "{text}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_just_now_is_not_called_wrong() {
+        let unread = |kind| {
+            let error = DiskError::new(sealog_disk::Operation::Open, kind, None);
+            let failure = Failure::usage("bad_key_file", "k: cannot be read").unread(error);
+            (failure.exit.code(), failure.code)
+        };
+        assert_eq!(unread(ErrorKind::Descriptors), (75, "too_many_files"));
+        assert_eq!(unread(ErrorKind::Interrupted), (75, "storage_interrupted"));
+        assert_eq!(unread(ErrorKind::PermissionDenied), (2, "bad_key_file"));
     }
 
     #[test]

@@ -139,7 +139,7 @@ fn key_fd(descriptor: u32) -> Result<Key> {
 fn unreadable(error: DiskError, bad: &dyn Fn(&str) -> Failure) -> Failure {
     match (error.kind, error.errno) {
         (ErrorKind::Unsupported, None) => bad("there are more bytes than a key has"),
-        _ => bad("cannot be read").because(error),
+        _ => bad("cannot be read").unread(error),
     }
 }
 
@@ -155,7 +155,7 @@ fn passphrase_file(path: &Path, render: Render) -> Result<Key> {
             .next("name a file whose text is the passphrase")
     };
     let content = read_file(path, PASSPHRASE_BYTES_MAX)
-        .map_err(|error| bad("cannot be read, or is too long".into()).because(error))?;
+        .map_err(|error| bad("cannot be read, or is too long".into()).unread(error))?;
     if content.regular && content.open_to_others() {
         render.note(&format!("{} can be read by its group or others", shown(path)));
     }

@@ -17,7 +17,7 @@ use sealog_seal::{
 };
 
 use crate::args::{ExpectArgs, KeyArgs, PlaceArgs};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::failure::{Failure, Result, shown};
 use crate::keys::{self, Given};
 use crate::places;
@@ -413,21 +413,24 @@ pub fn no_randomness() -> Failure {
 /// On a full disk another place for the key is no help, since the journal goes to the same disk as often as not: one round
 /// of making room does for both.
 fn key_file_failed(path: &Path, error: &DiskError) -> Failure {
-    if error.kind == ErrorKind::Full {
-        let what = format!("{}: there is no room for the key file", shown(path));
-        return Failure::new(Exit::TryAgain, "disk_full", what)
-            .safe(COUNTS_FOR_NOTHING)
-            .next("free space, then run the same command again")
-            .because(error.clone());
-    }
-    Failure::new(
-        Exit::Failed,
-        "key_file_not_written",
-        format!("{}: the key file cannot be written", shown(path)),
-    )
-    .safe(COUNTS_FOR_NOTHING)
-    .next("name a place for the key that can be written: --key-file FILE")
-    .because(error.clone())
+    let (exit, code) = exit::of_outside(error, "key_file_not_written");
+    let (what, next) = match (exit, error.kind) {
+        (_, ErrorKind::Full) => {
+            ("there is no room for the key file", "free space, then run the same command again")
+        }
+        (Exit::TryAgain, _) => (
+            "the key file cannot be written now",
+            "free descriptors, check the disk, then run the same command again",
+        ),
+        _ => (
+            "the key file cannot be written",
+            "name a place for the key that can be written: --key-file FILE",
+        ),
+    };
+    Failure::new(exit, code, format!("{}: {what}", shown(path)))
+        .safe(COUNTS_FOR_NOTHING)
+        .next(next)
+        .because(error.clone())
 }
 
 /// Whether some slot takes a passphrase, as far as that can be read without a key.
@@ -457,6 +460,8 @@ mod tests {
         let full = failed(ErrorKind::Full);
         assert_eq!((full.exit.code(), full.code), (75, "disk_full"));
         assert!(full.next.contains("free space") && !full.next.contains("--key-file"), "{}", full.next);
+        let busy = failed(ErrorKind::Descriptors);
+        assert_eq!((busy.exit.code(), busy.code), (75, "too_many_files"));
         let denied = failed(ErrorKind::PermissionDenied);
         assert_eq!((denied.exit.code(), denied.code), (1, "key_file_not_written"));
         assert!(denied.next.contains("--key-file"), "{}", denied.next);

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use sealog_disk::real::{FileContent, read_file};
+use sealog_disk::real::{FileContent, read_regular};
 use sealog_http::{BadTls, Tls};
 use zeroize::Zeroizing;
 
@@ -35,7 +35,7 @@ fn texts(files: &TlsFiles) -> Result<(FileContent, Zeroizing<Vec<u8>>)> {
     const OTHERS: u32 = 0o007;
     let chain = content(&files.cert)?;
     let key = content(&files.key)?;
-    if key.regular && key.mode & OTHERS != 0 {
+    if key.mode & OTHERS != 0 {
         let next = format!("close it to others: chmod 600 {}", shown(&files.key));
         return Err(bad(&files.key, "others have access to it").next(next));
     }
@@ -43,8 +43,10 @@ fn texts(files: &TlsFiles) -> Result<(FileContent, Zeroizing<Vec<u8>>)> {
 }
 
 fn content(path: &Path) -> Result<FileContent> {
-    read_file(path, FILE_BYTES_MAX)
-        .map_err(|error| bad(path, "it cannot be read, or is too long").because(error))
+    let content = read_regular(path, FILE_BYTES_MAX)
+        .map_err(|error| bad(path, "it cannot be read, or is too long").unread(error))?;
+    // Both are read again while the node runs, which must not wait for whoever would write into a pipe.
+    if content.regular { Ok(content) } else { Err(bad(path, "not a regular file")) }
 }
 
 fn refused(files: &TlsFiles, error: BadTls) -> Failure {

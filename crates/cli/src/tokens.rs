@@ -5,12 +5,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use sealog_disk::real::{RealEntropy, read_file, replace_secret_file};
-use sealog_disk::{Entropy, ErrorKind};
+use sealog_disk::real::{RealEntropy, read_regular, replace_secret_file, take_turn};
+use sealog_disk::{DiskError, Entropy, ErrorKind};
 use sealog_http::{DIGEST_BYTES, Scope, Scopes, TokenSet, digest};
 use zeroize::Zeroizing;
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::failure::{Failure, Result, shown};
 use crate::opening::no_randomness;
 
@@ -47,6 +47,8 @@ pub fn read(path: &Path) -> Result<TokenSet> {
 /// # Errors
 /// Exit 2: the name is none or taken, or the file is not a token file. Exit 1 or 75: it cannot be written.
 pub fn add(path: &Path, name: &str, scopes: &[Scope]) -> Result<Zeroizing<String>> {
+    // Until the new file has its name: who adds one at the same time must see this one.
+    let _turn = take_turn(path).map_err(|error| not_written(path, error))?;
     let text = text_of(path)?;
     let named = !name.is_empty()
         && name.len() <= NAME_LENGTH_MAX
@@ -83,11 +85,7 @@ pub fn add(path: &Path, name: &str, scopes: &[Scope]) -> Result<Zeroizing<String
     whole += &format!("{name} {} ", words.join(","));
     hex(&digest(token.as_bytes()), &mut whole);
     whole.push('\n');
-    replace_secret_file(path, whole.as_bytes()).map_err(|error| {
-        Failure::new(Exit::Failed, "file_not_written", format!("{}: the file cannot be written", shown(path)))
-            .next("name a file that can be written: --file FILE")
-            .because(error)
-    })?;
+    replace_secret_file(path, whole.as_bytes()).map_err(|error| not_written(path, error))?;
     Ok(token)
 }
 
@@ -98,6 +96,21 @@ fn hex(bytes: &[u8], out: &mut String) {
     }
 }
 
+fn not_written(path: &Path, error: DiskError) -> Failure {
+    let (exit, code) = exit::of_outside(&error, "file_not_written");
+    let next = match exit {
+        Exit::TryAgain => {
+            "free space or descriptors, then run the same command again, with another --name if this \
+                           one stands in the file by now"
+        }
+        _ => "name a file that can be written: --file FILE",
+    };
+    Failure::new(exit, code, format!("{}: the file cannot be written", shown(path)))
+        .safe("every token that was there before counts as it did")
+        .next(next)
+        .because(error)
+}
+
 fn bad(path: &Path, why: &str) -> Failure {
     Failure::usage("bad_token_file", format!("{}: {why}", shown(path)))
         .next("make one: sealog token new --scope read --file FILE")
@@ -106,10 +119,10 @@ fn bad(path: &Path, why: &str) -> Failure {
 /// `None`: there is no such file.
 fn text_of(path: &Path) -> Result<Option<String>> {
     const OTHERS_WRITE: u32 = 0o022;
-    let content = match read_file(path, FILE_BYTES_MAX) {
+    let content = match read_regular(path, FILE_BYTES_MAX) {
         Ok(content) => content,
         Err(error) if error.kind == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(bad(path, "it cannot be read, or is too long").because(error)),
+        Err(error) => return Err(bad(path, "it cannot be read, or is too long").unread(error)),
     };
     if !content.regular {
         return Err(bad(path, "not a regular file"));

@@ -21,8 +21,8 @@ pub use file_system::{Warning, is_network};
 pub use host::{RealClock, RealEntropy};
 pub use measure::{Series, SyncTimes, measure_syncs};
 pub use outside::{
-    FileContent, NewFile, create_secret_file, open_regular, read_fd, read_file, replace_secret_file,
-    sweep_unnamed, write_failed,
+    FileContent, NewFile, Turn, create_secret_file, open_regular, read_fd, read_file, read_regular,
+    replace_secret_file, sweep_unnamed, take_turn, write_failed,
 };
 pub use sibling::{Sibling, remove_emptied};
 pub use socket::SocketFile;

@@ -58,6 +58,8 @@ pub enum JournalError {
     Misuse(&'static str),
     #[error("the system gave no randomness")]
     NoRandomness,
+    #[error("the system gave no threads")]
+    NoThreads,
     #[error("there is not enough memory to check the passphrase")]
     OutOfMemory,
     #[error("there is a journal here already")]
@@ -81,7 +83,10 @@ impl JournalError {
     /// Whether the same call may succeed later without anything being repaired.
     pub fn is_temporary(&self) -> bool {
         match self {
-            JournalError::Full | JournalError::Busy | JournalError::Poisoned { .. } => true,
+            JournalError::Full
+            | JournalError::Busy
+            | JournalError::NoThreads
+            | JournalError::Poisoned { .. } => true,
             JournalError::Disk(e) => {
                 matches!(e.kind, ErrorKind::Full | ErrorKind::Descriptors | ErrorKind::Io)
             }

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::{key_file, passphrase_file, prompt, write};
 use crate::args::AddSlot;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::failure::{Failure, Result, shown};
 use crate::opening::{no_randomness, random};
 use crate::render::Render;
@@ -104,8 +104,14 @@ pub fn not_written(path: &Path, error: DiskError) -> Failure {
                 .safe("no file was made")
                 .next("free space, then run the same command again")
         }
-        _ => Failure::new(Exit::Failed, "file_not_written", format!("{}: it cannot be written", shown(path)))
-            .next("name a place that can be written"),
+        _ => {
+            let (exit, code) = exit::of_outside(&error, "file_not_written");
+            let next = match exit {
+                Exit::TryAgain => "free descriptors, check the disk, then run the same command again",
+                _ => "name a place that can be written",
+            };
+            Failure::new(exit, code, format!("{}: it cannot be written", shown(path))).next(next)
+        }
     };
     failure.because(error)
 }

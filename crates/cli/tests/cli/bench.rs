@@ -151,6 +151,11 @@ impl Bench {
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test tampers with files from outside")]
+    pub fn remove_dir(&self, name: &str) {
+        std::fs::remove_dir_all(self.path(name)).unwrap();
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a test tampers with files from outside")]
     pub fn make_dir(&self, name: &str, mode: u32) {
         std::fs::create_dir(self.path(name)).unwrap();
         std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(mode)).unwrap();

@@ -1,5 +1,7 @@
 //! Restored copies from outside: the fence over HTTP, its removal, and what `restore` and `unfence` refuse.
 
+use std::process::Stdio;
+
 use crate::backup::backup;
 use crate::bench::{Bench, Node, id_in};
 
@@ -99,4 +101,39 @@ fn restore_leaves_nothing_or_all() {
     bench.run(&["journal", "restore", "copy", "other", "--key-file", "wrong"]).expect(12);
     bench.run(&["journal", "restore", "nowhere", "other", "--key-file", "key"]).expect(10);
     bench.run(&["journal", "unfence", "nowhere", "--key-file", "key"]).expect(10);
+}
+
+/// All of them build in the same hidden directory: who comes second must not clear what the first one has finished.
+#[test]
+fn journals_made_at_one_place_at_the_same_time_are_made_once() {
+    let bench = Bench::new();
+    bench.finished();
+    backup(&bench).expect(0);
+    bench.run(&["journal", "export", "data", "--output", "export", "--key-file", "key"]).expect(0);
+    let restoring = &["journal", "restore", "copy", "made", "--key-file", "key"][..];
+    let repairing = &["journal", "repair", "data", "made", "--key-file", "key"][..];
+    let importing = &["journal", "import", "export", "made", "--key-file", "made-key"][..];
+    for verbs in [[restoring; 4], [repairing; 4], [restoring, repairing, restoring, importing]] {
+        let mut made = 0;
+        let running: Vec<_> = verbs
+            .iter()
+            .map(|verb| bench.command(verb).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+            .collect();
+        for child in running {
+            let ran = crate::bench::Ran::from(child.wait_with_output().unwrap());
+            match ran.code {
+                Some(0) => made += 1,
+                Some(10) => assert_eq!(ran.word(), "not_empty"),
+                Some(11) => assert_eq!(ran.word(), "locked"),
+                _ => panic!("{ran:?}"),
+            }
+        }
+        assert_eq!(made, 1);
+        // An import makes a key of its own, and takes it away again when it made no journal.
+        let key = if bench.path("made-key").exists() { "made-key" } else { "key" };
+        let verified =
+            bench.run(&["journal", "verify", "made", "--key-file", key, "--json"]).expect(0).json();
+        assert_eq!((&verified["verdict"], &verified["executions"]), (&"sound".into(), &1.into()));
+        bench.remove_dir("made");
+    }
 }

@@ -16,6 +16,7 @@ use rustix::process::geteuid;
 
 use super::errno::{failed, failed_io, refused};
 use super::file::RealFile;
+use super::lock::Claim;
 use super::{file_system, lock, uncached};
 use crate::{
     Disk, DiskError, DiskLock, Entry, ErrorKind, FileId, FileKind, Folder, LogFile, Name, Operation, Space,
@@ -41,6 +42,8 @@ pub struct RealDisk {
     root: OwnedFd,
     folders: [OnceLock<OwnedFd>; 2],
     warnings: Vec<file_system::Warning>,
+    /// Where the lock is held for longer than one use.
+    claim: Option<Arc<Claim>>,
 }
 
 impl RealDisk {
@@ -59,7 +62,7 @@ impl RealDisk {
         let stat = fstat(&root).map_err(|errno| failed(Operation::Stat, errno, None))?;
         check_private(&stat)?;
         let warnings = file_system::judge(&root, options.allow_network_fs)?;
-        Ok(RealDisk { path, root, folders: Default::default(), warnings })
+        Ok(RealDisk { path, root, folders: Default::default(), warnings, claim: None })
     }
 
     /// What the operator should be told about the file system.
@@ -90,6 +93,13 @@ impl RealDisk {
         }
         // Another thread may have been faster; then its descriptor stays and this one is closed.
         Ok(cell.get_or_init(|| found))
+    }
+
+    /// Holds the lock from now on, for as long as this disk or the claim lives.
+    pub(super) fn claim(&mut self) -> Result<Arc<Claim>> {
+        let claim = Claim::take(&self.root)?;
+        self.claim = Some(Arc::clone(&claim));
+        Ok(claim)
     }
 
     fn identity(&self) -> Result<(u64, u64)> {
@@ -130,11 +140,17 @@ impl RealDisk {
 
 impl Disk for RealDisk {
     fn lock(&self) -> Result<Box<dyn DiskLock>> {
-        lock::take(&self.root)
+        match &self.claim {
+            Some(claim) => claim.lend(),
+            None => lock::take(&self.root),
+        }
     }
 
     fn is_locked(&self) -> Result<bool> {
-        lock::is_held(&self.root)
+        match &self.claim {
+            Some(claim) => Ok(claim.is_lent()),
+            None => lock::is_held(&self.root),
+        }
     }
 
     fn check_identity(&self, files: &[(Name, FileId)]) -> Result<()> {

@@ -43,7 +43,7 @@ fn kind(errno: Errno) -> ErrorKind {
         Errno::INTR => ErrorKind::Interrupted,
         // What opening a link, a directory or a device as a file, or a file as a directory, says.
         Errno::LOOP | Errno::NOTDIR | Errno::ISDIR | Errno::NXIO => ErrorKind::Unsafe,
-        Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS => ErrorKind::Unsupported,
+        Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS | Errno::NAMETOOLONG => ErrorKind::Unsupported,
         _ => ErrorKind::Io,
     }
 }
@@ -62,6 +62,7 @@ mod tests {
             (Errno::ROFS, ErrorKind::ReadOnly),
             (Errno::INTR, ErrorKind::Interrupted),
             (Errno::LOOP, ErrorKind::Unsafe),
+            (Errno::NAMETOOLONG, ErrorKind::Unsupported),
             (Errno::IO, ErrorKind::Io),
             (Errno::NOMEM, ErrorKind::Io),
         ];

@@ -5,6 +5,8 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fs2::FileExt;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
@@ -22,13 +24,57 @@ struct HeldLock {
 impl DiskLock for HeldLock {}
 
 pub(super) fn take(root: &OwnedFd) -> Result<Box<dyn DiskLock>, DiskError> {
+    Ok(Box::new(held(root)?))
+}
+
+fn held(root: &OwnedFd) -> Result<HeldLock, DiskError> {
     let directory = File::from(description(root)?);
     match directory.try_lock_exclusive() {
-        Ok(()) => Ok(Box::new(HeldLock { _directory: directory })),
-        Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => {
-            Err(DiskError::new(Operation::Lock, ErrorKind::Contended, None))
-        }
+        Ok(()) => Ok(HeldLock { _directory: directory }),
+        Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => Err(contended()),
         Err(error) => Err(failed_io(Operation::Lock, &error, None)),
+    }
+}
+
+fn contended() -> DiskError {
+    DiskError::new(Operation::Lock, ErrorKind::Contended, None)
+}
+
+/// The lock of a directory, held over more than one use of it: who uses the directory meanwhile borrows it, one after the
+/// other, and nobody else comes between two of them.
+#[derive(Debug)]
+pub(super) struct Claim {
+    _held: HeldLock,
+    lent: AtomicBool,
+}
+
+#[derive(Debug)]
+struct LentLock {
+    claim: Arc<Claim>,
+}
+
+impl DiskLock for LentLock {}
+
+impl Drop for LentLock {
+    fn drop(&mut self) {
+        self.claim.lent.store(false, Ordering::Release);
+    }
+}
+
+impl Claim {
+    pub fn take(root: &OwnedFd) -> Result<Arc<Claim>, DiskError> {
+        Ok(Arc::new(Claim { _held: held(root)?, lent: AtomicBool::new(false) }))
+    }
+
+    pub fn lend(self: &Arc<Self>) -> Result<Box<dyn DiskLock>, DiskError> {
+        if self.lent.swap(true, Ordering::Acquire) {
+            return Err(contended());
+        }
+        Ok(Box::new(LentLock { claim: Arc::clone(self) }))
+    }
+
+    pub fn is_lent(&self) -> bool {
+        self.lent.load(Ordering::Acquire)
     }
 }
 

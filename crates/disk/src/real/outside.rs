@@ -9,8 +9,8 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, flock, fstat, fsync,
-    mkdir, open, openat, rename, renameat_with, seek, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Stat, flock, fstat,
+    fsync, mkdir, open, openat, rename, renameat_with, seek, unlinkat,
 };
 use rustix::io::{Errno, read};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, geteuid, getpid, pidfd_getfd, pidfd_open};
@@ -92,12 +92,33 @@ fn handed_over(descriptor: u32) -> std::result::Result<OwnedFd, Errno> {
     Ok(file)
 }
 
+/// As [`read_file`], for a file that is read while others wait, or read again: what is not regular is opened without
+/// waiting for anybody, has no bytes, and says so.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read_regular(path: &Path, max_bytes: usize) -> Result<FileContent> {
+    // A pipe that nobody writes to would be waited for. A regular file does not know the flag.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let file = open(path, flags, Mode::empty()).map_err(|errno| failed(Operation::Open, errno, None))?;
+    let stat = fstat(&file).map_err(|errno| failed(Operation::Stat, errno, None))?;
+    if is_regular(&stat) { content(&file, max_bytes) } else { Ok(described(&stat, Vec::new())) }
+}
+
+fn is_regular(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
+
+fn described(stat: &Stat, bytes: Vec<u8>) -> FileContent {
+    let mode = Mode::from_raw_mode(stat.st_mode).bits();
+    FileContent { bytes, regular: is_regular(stat), mode, ours: stat.st_uid == geteuid().as_raw() }
+}
+
 fn content(file: impl std::os::fd::AsFd, max_bytes: usize) -> Result<FileContent> {
     let stat = fstat(&file).map_err(|errno| failed(Operation::Stat, errno, None))?;
     // One byte more than allowed tells a full file from an overlong one. A regular file needs no more than it has.
-    let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     let length = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
-    let room = if regular { length.min(max_bytes) } else { max_bytes };
+    let room = if is_regular(&stat) { length.min(max_bytes) } else { max_bytes };
     let mut bytes = vec![0; room.saturating_add(1)];
     let mut done = 0;
     while done < bytes.len() {
@@ -113,8 +134,7 @@ fn content(file: impl std::os::fd::AsFd, max_bytes: usize) -> Result<FileContent
         return Err(DiskError { detail: Some("there is more than may be read"), ..error });
     }
     bytes.truncate(done);
-    let mode = Mode::from_raw_mode(stat.st_mode).bits();
-    Ok(FileContent { bytes, regular, mode, ours: stat.st_uid == geteuid().as_raw() })
+    Ok(described(&stat, bytes))
 }
 
 /// Creates a file (0600) that must not exist, complete and durable, with what is missing of the directories
@@ -134,17 +154,44 @@ pub fn create_secret_file(path: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// What the system said; the old file is as it was.
 pub fn replace_secret_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let fail = |error: std::io::Error| failed_io(Operation::Create, &error, None);
-    let path = std::path::absolute(path).map_err(fail)?;
-    let parent = path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
-    make_directories(parent)?;
-    let mut file = unnamed_in(parent)?;
-    file.as_file().write_all(bytes).map_err(fail)?;
+    let (path, parent) = placed(path)?;
+    let mut file = unnamed_in(&parent)?;
+    file.as_file_mut().write_all(bytes).map_err(|error| failed_io(Operation::Create, &error, None))?;
     fsync(file.as_file()).map_err(|errno| failed(Operation::Sync, errno, None))?;
     rename(file.path(), &path).map_err(|errno| failed(Operation::Rename, errno, None))?;
     // The name is gone; there is nothing left to clean up.
     file.disable_cleanup(true);
-    sync_directory(parent)
+    sync_directory(&parent)
+}
+
+/// The turn of one process at the files of a directory. It ends when this is dropped, or the process.
+#[derive(Debug)]
+#[must_use]
+pub struct Turn {
+    _directory: OwnedFd,
+}
+
+/// Waits for the turn at the directory that `path` stands in, with what is missing of the directories above it (0700).
+/// Whoever reads a file and puts a changed one in its place holds it meanwhile, so that no change of another is lost.
+///
+/// # Errors
+/// The directory cannot be made or opened. Where a file system has no locks there are no turns.
+pub fn take_turn(path: &Path) -> Result<Turn> {
+    let (_, parent) = placed(path)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory =
+        open(&parent, flags, Mode::empty()).map_err(|errno| failed(Operation::Open, errno, None))?;
+    while flock(&directory, FlockOperation::LockExclusive) == Err(Errno::INTR) {}
+    Ok(Turn { _directory: directory })
+}
+
+/// A path from the root, and its directory, which is there when this returns.
+fn placed(path: &Path) -> Result<(PathBuf, PathBuf)> {
+    let path = std::path::absolute(path).map_err(|error| failed_io(Operation::Create, &error, None))?;
+    let parent = path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
+    make_directories(parent)?;
+    let parent = parent.to_owned();
+    Ok((path, parent))
 }
 
 /// Between these stands what tempfile draws.
@@ -156,8 +203,17 @@ fn unnamed_in(parent: &Path) -> Result<tempfile::NamedTempFile> {
     let mut unnamed = tempfile::Builder::new();
     unnamed.prefix(UNNAMED_PREFIX).suffix(UNNAMED_SUFFIX);
     loop {
-        let made = unnamed.tempfile_in(parent);
-        let temporary = made.map_err(|error| failed_io(Operation::Create, &error, None))?;
+        // What tempfile says of a failure has no number any more.
+        let mut refused = None;
+        let made = unnamed.make_in(parent, |path| {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let file = open(path, flags, Mode::RUSR | Mode::WUSR).inspect_err(|errno| refused = Some(*errno));
+            Ok(std::fs::File::from(file?))
+        });
+        let temporary = made.map_err(|error| match refused {
+            Some(errno) => failed(Operation::Create, errno, None),
+            None => failed_io(Operation::Create, &error, None),
+        })?;
         // Where a file system has no locks nothing is ever swept.
         let _ = flock(temporary.as_file(), FlockOperation::NonBlockingLockExclusive);
         // A sweep may have come between the two.
@@ -182,15 +238,12 @@ impl NewFile {
     /// # Errors
     /// `AlreadyExists` if there is anything under that name.
     pub fn create(path: &Path) -> Result<NewFile> {
-        let fail = |error: std::io::Error| failed_io(Operation::Create, &error, None);
-        let path = std::path::absolute(path).map_err(fail)?;
+        let path = std::path::absolute(path).map_err(|error| failed_io(Operation::Create, &error, None))?;
         if path.symlink_metadata().is_ok() {
             return Err(DiskError::new(Operation::Create, ErrorKind::AlreadyExists, None));
         }
-        let parent =
-            path.parent().ok_or_else(|| DiskError::new(Operation::Create, ErrorKind::Unsafe, None))?;
-        make_directories(parent)?;
-        Ok(NewFile { temporary: unnamed_in(parent)?, path })
+        let (path, parent) = placed(&path)?;
+        Ok(NewFile { temporary: unnamed_in(&parent)?, path })
     }
 
     /// Gives it its name, complete and durable: bytes and sync come first.
@@ -238,10 +291,7 @@ pub fn sweep_unnamed(folder: &Path) -> usize {
     let swept = unnamed.filter(|entry| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let Ok(file) = openat(&directory, entry.file_name(), flags, Mode::empty()) else { return false };
-        let ours = fstat(&file).is_ok_and(|stat| {
-            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                && stat.st_uid == geteuid().as_raw()
-        });
+        let ours = fstat(&file).is_ok_and(|stat| is_regular(&stat) && stat.st_uid == geteuid().as_raw());
         ours && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
             && unlinkat(&directory, entry.file_name(), AtFlags::empty()).is_ok()
     });
@@ -257,10 +307,10 @@ pub fn open_regular(path: &Path) -> Result<std::fs::File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let file = open(path, flags, Mode::empty()).map_err(|errno| failed(Operation::Open, errno, None))?;
     let stat = fstat(&file).map_err(|errno| failed(Operation::Stat, errno, None))?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Ok(file.into()),
-        _ => Err(DiskError::new(Operation::Open, ErrorKind::Unsupported, None)),
+    if !is_regular(&stat) {
+        return Err(DiskError::new(Operation::Open, ErrorKind::Unsupported, None));
     }
+    Ok(file.into())
 }
 
 /// Makes a directory (0700) and what is missing above it; each new entry is durable on return.

@@ -5,22 +5,26 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, open, rename, unlinkat};
 use rustix::io::Errno;
 
 use super::directory::{OpenOptions, RealDisk};
 use super::errno::{failed, refused};
+use super::lock::Claim;
 use super::outside::{make_directories, sync_directory};
-use crate::{DiskError, Folder, Operation};
+use crate::{Disk, DiskError, Folder, Operation};
 
 type Result<T> = std::result::Result<T, DiskError>;
 
-/// `.<name>.building` beside `<name>`.
+/// `.<name>.building` beside `<name>`. Its lock is held until it has its name or is gone: whoever else builds the same must
+/// not clear what is being built, and least of all what has its name by then.
 #[derive(Debug)]
 pub struct Sibling {
     hidden: PathBuf,
     place: PathBuf,
+    _claim: Arc<Claim>,
 }
 
 impl Sibling {
@@ -28,23 +32,30 @@ impl Sibling {
     /// stay in the hidden directory for the caller to clear.
     ///
     /// # Errors
-    /// `AlreadyExists` if there is something at the place; otherwise as [`RealDisk::open`].
+    /// `AlreadyExists` if there is something at the place, `Contended` while another process builds it; otherwise as
+    /// [`RealDisk::open`].
     pub fn open(place: &Path, allow_network_fs: bool) -> Result<(Sibling, RealDisk)> {
         let fail = |error: std::io::Error| super::errno::failed_io(Operation::Open, &error, None);
         let place: PathBuf = std::path::absolute(place).map_err(fail)?.components().collect();
         let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
             return Err(refused(Operation::Create, "the path names no directory that can be made", None));
         };
-        if !is_free(&place)? {
-            return Err(failed(Operation::Create, Errno::EXIST, None));
-        }
-        make_directories(parent)?;
         let mut hidden = OsString::from(".");
         hidden.push(name);
         hidden.push(".building");
         let hidden = parent.join(hidden);
-        let disk = RealDisk::open(&hidden, OpenOptions { create: true, allow_network_fs })?;
-        Ok((Sibling { hidden, place }, disk))
+        loop {
+            if !is_free(&place)? {
+                return Err(failed(Operation::Create, Errno::EXIST, None));
+            }
+            make_directories(parent)?;
+            let mut disk = RealDisk::open(&hidden, OpenOptions { create: true, allow_network_fs })?;
+            let claim = disk.claim()?;
+            // Whoever had the lock before may have given this directory its name since it was opened, or removed it.
+            if disk.check_identity(&[]).is_ok() && is_free(&place)? {
+                return Ok((Sibling { hidden, place, _claim: claim }, disk));
+            }
+        }
     }
 
     /// Gives the directory its name, durably. Everything in it must be durable already.
@@ -53,7 +64,10 @@ impl Sibling {
     /// Something has come to stand at the place meanwhile; whatever the calls said. Without the last sync a crash
     /// may take the name away again, never a part of the content.
     pub fn commit(self) -> Result<()> {
-        rename(&self.hidden, &self.place).map_err(|errno| failed(Operation::Rename, errno, None))?;
+        rename(&self.hidden, &self.place).map_err(|errno| match errno {
+            Errno::NOTEMPTY | Errno::NOTDIR => failed(Operation::Rename, Errno::EXIST, None),
+            errno => failed(Operation::Rename, errno, None),
+        })?;
         self.place.parent().map_or(Ok(()), sync_directory)
     }
 

@@ -252,6 +252,111 @@ fn secrets_are_created_whole_private_and_once() {
 }
 
 #[test]
+fn what_is_built_beside_its_place_is_built_by_one() {
+    let _quiet = no_child_starts();
+    let scratch = scratch();
+    let place = scratch.path().join("place");
+    let kind = |place: &Path| Sibling::open(place, false).map(drop).unwrap_err().kind;
+    let (sibling, disk) = Sibling::open(&place, false).unwrap();
+    assert_eq!(kind(&place), ErrorKind::Contended);
+    disk.create(&root("f")).unwrap();
+    // Its own users take turns, as on any other disk.
+    assert!(!disk.is_locked().unwrap());
+    let held = disk.lock().unwrap();
+    assert!(disk.is_locked().unwrap());
+    assert_eq!(disk.lock().map(drop).unwrap_err().kind, ErrorKind::Contended);
+    drop(held);
+    assert!(disk.lock().is_ok() && !disk.is_locked().unwrap());
+    assert_eq!(kind(&place), ErrorKind::Contended);
+    drop(disk);
+    assert_eq!(kind(&place), ErrorKind::Contended, "until it has its name");
+    sibling.commit().unwrap();
+    assert!(!RealDisk::open(&place, EXISTING).unwrap().is_locked().unwrap());
+    assert_eq!(kind(&place), ErrorKind::AlreadyExists);
+    let gone = scratch.path().join("gone");
+    let (sibling, _disk) = Sibling::open(&gone, false).unwrap();
+    sibling.discard();
+    assert!(Sibling::open(&gone, false).is_ok());
+}
+
+/// Whoever waited for the directory finds that it has its name by now, and leaves it alone.
+#[test]
+fn builders_at_the_same_time_leave_one_whole_result() {
+    let _quiet = no_child_starts();
+    let scratch = scratch();
+    for round in 0..40 {
+        let place = scratch.path().join(round.to_string());
+        let built = std::thread::scope(|scope| {
+            let build = || {
+                let (sibling, disk) = Sibling::open(&place, false).ok()?;
+                for entry in disk.list(Folder::Root).unwrap() {
+                    disk.remove(&root(&entry.file)).unwrap();
+                }
+                let file = disk.create(&root("f")).unwrap();
+                write_all_at(&*file, b"whole", 0).unwrap();
+                sibling.commit().ok()
+            };
+            let building: Vec<_> = (0..4).map(|_| scope.spawn(build)).collect();
+            building.into_iter().filter_map(|built| built.join().unwrap()).count()
+        });
+        assert_eq!(built, 1, "round {round}");
+        let file = RealDisk::open(&place, EXISTING).unwrap().open(&root("f")).unwrap();
+        assert_eq!(read_to_vec(&*file, 10).unwrap(), b"whole");
+    }
+}
+
+#[test]
+fn what_is_not_regular_is_said_to_be_so_and_never_waited_for() {
+    let scratch = scratch();
+    let pipe = scratch.path().join("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for path in [pipe.as_path(), Path::new("/dev/zero"), scratch.path()] {
+        let read = read_regular(path, 9).unwrap();
+        assert!(!read.regular && read.bytes.is_empty(), "{path:?}");
+        assert_eq!(open_regular(path).unwrap_err().kind, ErrorKind::Unsupported);
+    }
+    let file = scratch.path().join("file");
+    create_secret_file(&file, b"0123456789").unwrap();
+    let read = read_regular(&file, 10).unwrap();
+    assert_eq!((&read.bytes[..], read.regular, read.mode), (&b"0123456789"[..], true, 0o600));
+    assert_eq!(read_regular(&file, 9).unwrap_err().kind, ErrorKind::Unsupported);
+    assert_eq!(read_regular(&scratch.path().join("none"), 9).unwrap_err().kind, ErrorKind::NotFound);
+}
+
+#[test]
+fn whoever_changes_a_file_in_turn_loses_no_change() {
+    const EACH: usize = 8;
+    let _quiet = no_child_starts();
+    let scratch = scratch();
+    let file = scratch.path().join("made/list");
+    std::thread::scope(|scope| {
+        for letter in ["a", "b", "c", "d"] {
+            let file = &file;
+            scope.spawn(move || {
+                for _ in 0..EACH {
+                    let _turn = take_turn(file).unwrap();
+                    let before = read_regular(file, 1000).map_or(Vec::new(), |read| read.bytes);
+                    replace_secret_file(file, &[&before, letter.as_bytes()].concat()).unwrap();
+                }
+            });
+        }
+    });
+    let list = read_regular(&file, 1000).unwrap().bytes;
+    for letter in b"abcd" {
+        assert_eq!(list.iter().filter(|byte| *byte == letter).count(), EACH);
+    }
+}
+
+/// Nobody may open a file there, so that the system's number is seen to come through.
+#[test]
+fn a_new_file_that_cannot_be_made_says_why() {
+    let nowhere = Path::new("/proc/self/new");
+    for error in [create_secret_file(nowhere, b"x"), replace_secret_file(nowhere, b"x")] {
+        assert!(error.unwrap_err().errno.is_some());
+    }
+}
+
+#[test]
 fn descriptors_are_read_to_their_end() {
     let (reader, mut writer) = std::io::pipe().unwrap();
     std::io::Write::write_all(&mut writer, b"passphrase").unwrap();
@@ -314,6 +419,9 @@ fn a_full_file_system_says_full() {
         let file = disk.create(&root("f")).unwrap();
         assert_eq!(write_all_at(&*file, &vec![1; 2 << 20], 0).unwrap_err().kind, ErrorKind::Full);
         assert!(disk.space().unwrap().available < 4096);
+        let outside = data.join("key");
+        assert_eq!(create_secret_file(&outside, &[1; 9000]).unwrap_err().kind, ErrorKind::Full);
+        assert_eq!(replace_secret_file(&outside, &[1; 9000]).unwrap_err().kind, ErrorKind::Full);
         file.close().unwrap();
         mount(&["-o", "remount,ro"]);
         assert_eq!(disk.create(&root("g")).unwrap_err().kind, ErrorKind::ReadOnly);

@@ -39,10 +39,7 @@ impl Threads {
         background: &Arc<Mutex<Background>>,
     ) -> Result<Threads> {
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
-            Builder::new()
-                .name(name.into())
-                .spawn(work)
-                .map_err(|_| JournalError::Misuse("no thread could be started"))
+            Builder::new().name(name.into()).spawn(work).map_err(|_| JournalError::NoThreads)
         };
         let (for_writer, core) = (Arc::clone(shared), Arc::clone(core));
         let writer = spawn("journal-writer", Box::new(move || write(&for_writer, &core)))?;

@@ -6,8 +6,8 @@ use std::io::{BufReader, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sealog_disk::Disk;
 use sealog_disk::real::{Sibling, open_regular};
-use sealog_disk::{Disk, DiskError, ErrorKind};
 use sealog_engine::store::journal::transfer::{
     Broken, Checked, ImportError, Imported, check, import, lines::LineError,
 };
@@ -16,6 +16,7 @@ use sealog_seal::StoreId;
 use serde::Serialize;
 
 use crate::args::Import;
+use crate::building::at_place;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::opening::{self, Ready};
@@ -52,7 +53,7 @@ pub fn run(args: &Import, render: Render) -> Result<Exit> {
     let (sibling, disk) =
         Sibling::open(dir, args.place.allow_network_fs).map_err(|error| at_place(error, dir))?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
-    let leftover = clear(&*disk, dir)?;
+    let leftover = clear(&*disk);
     let ready = match opening::init_beside(dir, Arc::clone(&disk), leftover, args.place, &args.key, render) {
         Ok(ready) => ready,
         Err(failure) => {
@@ -81,16 +82,6 @@ pub fn run(args: &Import, render: Render) -> Result<Exit> {
     }
 }
 
-fn at_place(error: DiskError, dir: &Path) -> Failure {
-    match error.kind {
-        ErrorKind::AlreadyExists => {
-            Failure::new(Exit::NoJournal, "not_empty", "something stands there already")
-                .next("name an absent or empty directory")
-        }
-        _ => Failure::directory(error, dir),
-    }
-}
-
 struct Input<'a> {
     path: &'a Path,
     file: File,
@@ -99,7 +90,7 @@ struct Input<'a> {
 impl Input<'_> {
     fn open(path: &Path) -> Result<Input<'_>> {
         let file = open_regular(path)
-            .map_err(|error| bad_export(path, "it is no regular file that can be read").because(error))?;
+            .map_err(|error| bad_export(path, "it is no regular file that can be read").unread(error))?;
         Ok(Input { path, file })
     }
 
@@ -143,16 +134,14 @@ fn vacant(args: &Import, render: Render) -> Result<()> {
 
 /// Clears away what an interrupted import left beside the place; its store id, so that the key file it may have written
 /// fits again.
-fn clear(disk: &dyn Disk, dir: &Path) -> Result<Option<StoreId>> {
-    // Another import at the same place may be at work.
-    let _held = disk.lock().map_err(|error| Failure::directory(error, dir))?;
+fn clear(disk: &dyn Disk) -> Option<StoreId> {
     let left = match look(disk) {
         Ok(Contents::Journal { store_id }) => Some(store_id),
         Ok(Contents::Leftovers { store_id }) => store_id,
         Ok(Contents::Empty) | Err(_) => None,
     };
     discard_built(disk);
-    Ok(left)
+    left
 }
 
 fn make(ready: &Ready, input: &mut Input<'_>, checked: &Checked, dir: &Path) -> Result<Imported> {

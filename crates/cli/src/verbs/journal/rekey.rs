@@ -220,7 +220,7 @@ fn put_back(args: &Args, import: &ImportKeyring, render: Render) -> Result<Exit>
             .next("name a file that export-keyring wrote")
     };
     let content = read_file(&import.file, KEYRING_BYTES_MAX)
-        .map_err(|error| bad("it cannot be read, or is too long").because(error))?;
+        .map_err(|error| bad("it cannot be read, or is too long").unread(error))?;
     let outline = match Outline::read(&content.bytes, None) {
         Ok(outline) => outline,
         Err(KeyringError::UnsupportedVersion(version)) => {

@@ -27,6 +27,7 @@ pub(super) fn failed(what: &'static str, error: &JournalError) -> StoreError {
         | JournalError::NewerFormat { .. }
         | JournalError::WrongStore
         | JournalError::NoRandomness
+        | JournalError::NoThreads
         | JournalError::OutOfMemory
         | JournalError::AlreadyExists
         | JournalError::Slots(_)
