@@ -58,6 +58,16 @@ impl Workbench {
         self.dir.path()
     }
 
+    /// Adds lines to the configuration.
+    ///
+    /// # Panics
+    /// When the host refuses.
+    pub fn configure(&self, more: &str) {
+        let config = self.home.config.as_ref().expect("a configuration");
+        let text = fs::read_to_string(config).expect("a configuration") + more;
+        fs::write(config, text).expect("a configuration");
+    }
+
     /// Uses these raw bytes as the key.
     ///
     /// # Panics

@@ -93,6 +93,24 @@ impl Failing {
     }
 }
 
+/// The command under `strace`, which fails every one of these calls from its beginning on.
+pub fn from_the_start(command: &Command, calls: &str, error: &str) -> Command {
+    let mut traced = Command::new("strace");
+    traced
+        .args(["-f", "-o", "/dev/null", "-e", &format!("trace={calls}")])
+        .args(["-e", &format!("inject={calls}:error={error}")])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => traced.env(name, value),
+            None => traced.env_remove(name),
+        };
+    }
+    traced
+}
+
 impl Drop for Failing {
     fn drop(&mut self) {
         let tracer = i32::try_from(self.tracer.id()).ok().and_then(Pid::from_raw).expect("a process id");

@@ -10,7 +10,7 @@ use crashbox::upstream::{Ending, Script};
 use sealog_tests::workbench::{Workbench, accepted, counted, events, get, mock, submit};
 use serde_json::json;
 
-use crate::strace::{Failing, Step, Traced, sequences};
+use crate::strace::{Failing, Step, Traced, from_the_start, sequences};
 
 /// Streams a submission to its end, so that nothing but its own events is written meanwhile.
 fn stream(client: &mut Client, body: &serde_json::Value) -> usize {
@@ -177,6 +177,35 @@ fn failure_is_final(calls: &str, error: &str) {
     assert_eq!(bench.upstream.count("running"), 1);
     assert_eq!(get(&mut client, "/v1/runtime").0, 200);
     assert_eq!(offline::panic(&bench.home.log).unwrap(), None);
+}
+
+/// Reading a journal goes on where the system gives no thread, and comes to the same; what cannot do without one says
+/// that it may be tried again.
+#[test]
+fn a_system_without_threads_makes_reading_slow_and_nothing_else() {
+    let bench = Workbench::new();
+    bench.configure("[store]\nmax_disk_bytes = 16777216\n");
+    let node = bench.start();
+    let mut client = Workbench::client(&node);
+    for _ in 0..3 {
+        stream(&mut client, &mock("large", &json!({"chunks": 7, "chunk_bytes": 400_000})));
+    }
+    drop(client);
+    node.kill().unwrap();
+    let told = |verb: &str, more: &[&str]| {
+        let mut command = bench.home.journal(verb);
+        command.args(more);
+        let without = from_the_start(&command, "clone,clone3", "EAGAIN").output().unwrap();
+        (command.output().unwrap(), without)
+    };
+    for (verb, more) in [("verify", &["--json"][..]), ("inspect", &["--executions"]), ("export", &[])] {
+        let (with, without) = told(verb, more);
+        assert!(with.status.success(), "{verb}: {with:?}");
+        assert_eq!((without.status.code(), without.stdout), (with.status.code(), with.stdout), "{verb}");
+    }
+    let other = bench.dir().join("other");
+    let (_, without) = told("restore", &[other.to_str().unwrap()]);
+    assert!(without.status.success(), "{}", String::from_utf8_lossy(&without.stderr));
 }
 
 #[test]

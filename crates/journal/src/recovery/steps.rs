@@ -2,8 +2,8 @@
 //! its own. Either way the same frames, and the walker itself where the walk stops. It judges nothing.
 
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::Scope;
+use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
+use std::thread::{Builder, Scope};
 
 use crate::error::{JournalError, Result};
 use crate::recovery::table::Found;
@@ -73,7 +73,19 @@ impl<'s> Steps<'s> {
             return Steps::here(walker);
         }
         let (sender, receiver) = sync_channel(BATCHES_AHEAD);
-        scope.spawn(move || read_ahead(walker, frames_max, &sender));
+        // Handed over once the thread runs: where the system gives none, the walk goes on here.
+        let (hand_over, handed) = sync_channel(1);
+        let read = move || {
+            if let Ok(walker) = handed.recv() {
+                read_ahead(walker, frames_max, &sender);
+            }
+        };
+        if Builder::new().spawn_scoped(scope, read).is_err() {
+            return Steps::here(walker);
+        }
+        if let Err(SendError(walker)) = hand_over.send(walker) {
+            return Steps::here(walker);
+        }
         Steps { walker: None, ahead: Some(receiver), batch: Batch::new(), taken: 0, next, stop: None }
     }
 

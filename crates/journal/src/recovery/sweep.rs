@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread::Builder;
 
 use sealog_disk::Disk;
 use sealog_journal_format::end::{EndRecord, How};
@@ -71,6 +72,8 @@ struct State {
     done: BTreeMap<usize, Swept>,
     held_bytes: usize,
     over: bool,
+    /// No worker was to be had.
+    alone: bool,
 }
 
 /// The jobs of a sweep, done ahead of whoever takes the results.
@@ -104,9 +107,10 @@ impl Ahead {
         std::thread::scope(|scope| {
             // Also when `consume` panics or ends early, nobody goes on waiting.
             let _over = Over(self);
-            for _ in 0..self.threads {
-                scope.spawn(|| self.work());
-            }
+            let start = || Builder::new().spawn_scoped(scope, || self.work()).is_ok();
+            let started = (0..self.threads).filter(|_| start()).count();
+            // A system that gives no thread makes a start slow, not impossible.
+            lock(&self.state).alone = started == 0;
             consume()
         })
     }
@@ -116,10 +120,11 @@ impl Ahead {
         let Ok(wanted) = self.jobs.binary_search_by_key(&at, |(job, _)| job.at) else {
             return Swept::Unknown;
         };
-        if self.threads == 0 {
+        let mut state = lock(&self.state);
+        if self.threads == 0 || state.alone {
+            drop(state);
             return self.run(wanted);
         }
-        let mut state = lock(&self.state);
         state.wanted = wanted;
         self.changed.notify_all();
         loop {
