@@ -1,7 +1,7 @@
 //! Lists of executions: what is asked for, where a page goes on, what an entry says.
 //!
 //! Owns the text of a place in the list and of an entry. The youngest come first; a page ends at its number of entries,
-//! at its size, or after a bounded number of executions was looked at, whichever comes first.
+//! at its size, or after a bounded number of executions was looked at or bytes were read, whichever comes first.
 
 use std::fmt;
 
@@ -15,6 +15,9 @@ pub const ENTRIES_MAX: usize = 100;
 /// A page is not begun anew for an entry that makes it longer than this. One entry is never longer than what clients
 /// take of an answer.
 const PAGE_BYTES: usize = 1 << 20;
+/// No further execution is read once results of so many bytes were put together for a page, to be left out of it again:
+/// whoever lists large executions must not keep the node from everything else.
+const READ_BYTES: usize = 8 << 20;
 /// Most executions that a store looks at for one page.
 pub(crate) const LOOKED_AT_MAX: usize = 1000;
 
@@ -83,12 +86,15 @@ pub async fn list(
     limit: usize,
 ) -> Result<Listing, StoreError> {
     let page = store.page(filter, before, limit.min(ENTRIES_MAX)).await?;
-    let (mut entries, mut bytes) = (Vec::new(), 0);
+    let (mut entries, mut bytes, mut read) = (Vec::new(), 0, 0);
     let mut last = before;
     for Listed { brief, ability } in page.listed {
+        if read >= READ_BYTES {
+            return Ok(Listing { entries, next: last });
+        }
         // Between the two calls it may have been let go.
         if let Some(mut snapshot) = store.snapshot(brief.id).await? {
-            snapshot.result = None;
+            read += snapshot.result.take().map_or(0, |result| result.as_str().len());
             snapshot.artifacts = None;
             let mut entry = snapshot_json(&snapshot);
             if let Some(ability) = ability {

@@ -6,7 +6,7 @@ use sealog_events::{Labels, Status};
 
 use super::*;
 use crate::store::ListPosition;
-use crate::store::listing::{Filter, Page};
+use crate::store::listing::{Filter, Page, list};
 
 pub async fn origins_are_kept_with_their_execution(make: &impl Fn(StoreLimits) -> Subject) {
     let subject = make(StoreLimits::default());
@@ -160,6 +160,27 @@ pub async fn pages_show_the_youngest_first_and_go_on_behind_their_place(
     assert_eq!((numbers(&second), second.next), (vec![id(3), id(5)], None));
     let all = subject.store.page(everything(), None, 100).await.expect("the store works");
     assert_eq!((all.listed.len(), all.next), (5, None));
+}
+
+pub async fn a_page_ends_before_too_much_was_read_for_it(make: &impl Fn(StoreLimits) -> Subject) {
+    let subject = make(StoreLimits::default());
+    let text = "x".repeat(1_000_000);
+    for number in 1..=4 {
+        subject.create(number).await;
+        assert_eq!(subject.append(number, 2, selected()).await, Ok(()));
+        for sequence in 3..=5 {
+            assert_eq!(subject.append(number, sequence, delta(&text)).await, Ok(()));
+        }
+        subject.advance_ms(1);
+    }
+    let page = async |before| {
+        let listing = list(&*subject.store, Filter::default(), before, 100).await.expect("the store works");
+        assert!(listing.entries.iter().all(|entry| entry.len() < 1000));
+        (listing.entries.len(), listing.next)
+    };
+    let (entries, next) = page(None).await;
+    assert_eq!((entries, next.map(|place| place.id)), (3, Some(id(2))));
+    assert_eq!(page(next).await, (1, None));
 }
 
 pub async fn pages_take_what_the_filter_names(make: &impl Fn(StoreLimits) -> Subject) {
