@@ -14,7 +14,7 @@ use rustls_platform_verifier::Verifier;
 use sealog_execution::AbortSignal;
 
 use crate::sending::{Head, Sending, Watched, request_id};
-use crate::{BaseUrl, Endpoint, Response, UpstreamError};
+use crate::{BaseUrl, Endpoint, Response, Secrets, UpstreamError};
 
 /// How long each stage may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,8 +119,13 @@ impl Client {
         let request = self.request(&post);
         let (body, sent) = Watched::new(post.body);
         let request = request.body(reqwest::Body::wrap(body));
-        let (timeouts, abort) = (self.timeouts, abort.clone());
-        Sending::new(Box::pin(async move { head(request, timeouts, &abort).await }), sent)
+        let (timeouts, abort, secrets) = (self.timeouts, abort.clone(), Secrets::of(&post.headers));
+        let answer = async move {
+            let mut head = head(request, timeouts, &abort).await?;
+            head.request_id = head.request_id.filter(|id| !secrets.stand_in(id.as_str()));
+            Ok(head)
+        };
+        Sending::new(Box::pin(answer), sent)
     }
 
     fn request(&self, post: &Post) -> reqwest::RequestBuilder {

@@ -88,7 +88,7 @@ impl CredentialSource {
             }
             CredentialSource::File(path) => {
                 let path = path.clone();
-                // Opening may block for ever (a pipe nobody writes to), and must not hold up the runtime.
+                // A disk may be slow, and must not hold up the runtime.
                 let read = tokio::task::spawn_blocking(move || read_file(&path));
                 read.await.map_err(|_| CredentialError::Missing)?
             }
@@ -97,7 +97,7 @@ impl CredentialSource {
 }
 
 fn read_file(path: &Path) -> Result<Credential, CredentialError> {
-    let content = sealog_disk::real::read_file(path, CREDENTIAL_BYTES_MAX).map_err(|error| {
+    let content = sealog_disk::real::read_regular(path, CREDENTIAL_BYTES_MAX).map_err(|error| {
         tracing::debug!(kind = ?error.kind, "credential file");
         CredentialError::Missing
     })?;
@@ -178,6 +178,12 @@ mod tests {
         assert_eq!(shown(source).await, Err(CredentialError::Missing));
         assert_eq!(shown(CredentialSource::File("/".into())).await, Err(CredentialError::Missing));
         assert_eq!(shown(CredentialSource::File("/dev/null".into())).await, Err(CredentialError::Missing));
+        // A pipe that nobody writes to would keep a thread for ever, at every call one more.
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        assert_eq!(shown(CredentialSource::File(pipe)).await, Err(CredentialError::Missing));
     }
 
     #[track_caller]

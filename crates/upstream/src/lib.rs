@@ -10,6 +10,7 @@ pub mod error;
 mod lines;
 pub mod model;
 pub mod response;
+pub mod secrets;
 pub mod sending;
 pub mod sse;
 #[cfg(any(test, feature = "testing"))]
@@ -20,5 +21,6 @@ pub use client::{Client, ClientError, Post, Timeouts};
 pub use credential::{Credential, CredentialError, CredentialSource, EnvironmentName};
 pub use error::UpstreamError;
 pub use response::{BODY_BYTES_MAX, Response};
+pub use secrets::Secrets;
 pub use sending::{Head, Sending, Step};
 pub use sse::{EVENT_BYTES_MAX, EventStream, ServerEvent};

@@ -13,7 +13,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use sealog_events::{Mark, Phase, PortableCode};
 use sealog_execution::{AbortSignal, Failure, FailureClass, ModelCall, ProviderEvent, ProviderStream};
-use sealog_upstream::{Endpoint, Head, Post, Sending, Step, UpstreamError};
+use sealog_upstream::{Endpoint, Head, Post, Secrets, Sending, Step, UpstreamError};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -183,7 +183,8 @@ impl Asking {
             "COMPLETED" => {
                 // There is nothing to cancel any more, whatever comes of fetching it.
                 task.cancel = None;
-                answers::completed(&status)?;
+                let secrets = Secrets::of(&task.headers);
+                answers::completed(&status).map_err(|failure| secrets.cleaned(failure))?;
                 let (result, artifacts) =
                     answers::result(self.fetch(&places.response, &task.headers).await?)?;
                 let event = ProviderEvent::Result { result, artifacts: Some(artifacts) };

@@ -11,7 +11,7 @@ use http::HeaderName;
 use sealog_events::Mark;
 use sealog_execution::{AbortSignal, Failure, ProviderEvent, ProviderStream};
 
-use crate::{Client, CredentialSource, Head, Post, Sending, ServerEvent, Step, UpstreamError};
+use crate::{Client, CredentialSource, Head, Post, Secrets, Sending, ServerEvent, Step, UpstreamError};
 
 /// Reads one upstream's pieces in order.
 pub trait Translator: Send + 'static {
@@ -80,6 +80,7 @@ struct Sent<T> {
     framing: Framing,
     translator: T,
     abort: AbortSignal,
+    secrets: Secrets,
 }
 
 struct Streaming<T> {
@@ -88,6 +89,7 @@ struct Streaming<T> {
     /// Translated and not yet pulled.
     ready: VecDeque<ProviderEvent>,
     abort: AbortSignal,
+    secrets: Secrets,
 }
 
 impl<F, T> Attempt<F, T>
@@ -138,18 +140,19 @@ async fn start<T>(prepared: Prepared<T>, abort: AbortSignal) -> Result<(Sent<T>,
         };
         post = post.with_header(header, credential.header(prefix));
     }
+    let secrets = Secrets::of(&post.headers);
     let sending = client.post_watched(post, &abort);
-    Ok((Sent { framing, translator, abort }, sending))
+    Ok((Sent { framing, translator, abort, secrets }, sending))
 }
 
 fn answered<T>(sent: Sent<T>, head: Head) -> Result<Streaming<T>, Failure> {
-    let Sent { framing, translator, abort } = sent;
+    let Sent { framing, translator, abort, secrets } = sent;
     let response = head.accept()?;
     let pieces = match framing {
         Framing::ServerSentEvents => response.events()?.boxed(),
         Framing::JsonLines => response.lines(framing.media_type())?,
     };
-    Ok(Streaming { pieces, translator, ready: VecDeque::new(), abort })
+    Ok(Streaming { pieces, translator, ready: VecDeque::new(), abort, secrets })
 }
 
 impl<T: Translator> Streaming<T> {
@@ -163,7 +166,10 @@ impl<T: Translator> Streaming<T> {
                 return Ok(event);
             }
             match self.pieces.next().await {
-                Some(piece) => self.translator.read(&piece?, &mut self.ready)?,
+                Some(piece) => {
+                    let read = self.translator.read(&piece?, &mut self.ready);
+                    read.map_err(|failure| self.secrets.cleaned(failure))?;
+                }
                 // A clean end of the body, and no end of the answer.
                 None => return Err(UpstreamError::Truncated.into()),
             }

@@ -1,4 +1,5 @@
 use http::HeaderValue;
+use http::header::AUTHORIZATION;
 use sealog_execution::AbortSignal;
 
 use super::*;
@@ -44,6 +45,24 @@ async fn whether_it_was_sent_is_known_without_being_told() {
     assert!(sending.was_sent());
     assert!(matches!(sending.next().await, Ok(Step::Answered(_))));
     assert!(sending.was_sent());
+}
+
+#[tokio::test]
+async fn an_identifier_that_holds_the_key_is_none() {
+    let script = || Script::new().head(401, &["x-request-id: req-sk-0123456789"]);
+    let server = ScriptedServer::start(vec![script(), script()]).await.unwrap();
+    for (key, expected) in [("Bearer sk-0123456789", None), ("Bearer another-key", Some("req-sk-0123456789"))]
+    {
+        let base = BaseUrl::parse(&server.url("")).unwrap();
+        let client = Client::new(&base, Timeouts::default()).unwrap();
+        let mut value = HeaderValue::from_static(key);
+        value.set_sensitive(true);
+        let post = Post::new(base.endpoint(&["a"]).unwrap(), "application/json", b"{}".to_vec());
+        let mut sending = client.post_watched(post.with_header(AUTHORIZATION, value), &AbortSignal::new());
+        assert!(matches!(sending.next().await, Ok(Step::Sent)));
+        let Ok(Step::Answered(head)) = sending.next().await else { panic!("no head") };
+        assert_eq!(head.request_id().map(RequestId::as_str), expected);
+    }
 }
 
 #[tokio::test]

@@ -157,6 +157,24 @@ async fn a_key_is_read_at_the_call_and_shown_nowhere() {
 }
 
 #[tokio::test]
+async fn a_key_that_the_upstream_sends_back_is_shown_nowhere() {
+    use std::io::Write;
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"sk-canary-0123\n").unwrap();
+    let key = format!("api_key_file = '{}'", file.path().display());
+    for (code, kept) in
+        [("sk-canary-0123", None), ("invalid_key_sk-canary-0123", None), ("overloaded", Some("overloaded"))]
+    {
+        let data = format!(r#"{{"error":{{"message":"sk-canary-0123","code":"{code}"}}}}"#);
+        let head = ["content-type: text/event-stream", "x-request-id: for-sk-canary-0123"];
+        let server = server(Script::new().head(200, &head).data(&data)).await;
+        let (events, failure) = run(&provider(&server, &key), text()).await;
+        assert_eq!(failure.as_ref().unwrap().provider_code.as_deref(), kept);
+        assert!(!format!("{events:?} {failure:?}").contains("sk-canary"));
+    }
+}
+
+#[tokio::test]
 async fn statuses_become_portable_failures_without_the_upstreams_text() {
     use PortableCode::{ProviderUnavailable, RateLimited};
     for (status, code, retryable) in [
