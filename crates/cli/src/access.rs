@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use sealog_http::{AllowedNames, Guard, Tls, Tokens, check_listen};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{Listen, Serve};
 use crate::config::{AccessConfig, TlsFiles};
@@ -66,28 +66,32 @@ impl Access {
         }
     }
 
-    /// Reads the files again on every SIGHUP from now on. A file that is not as it must be changes nothing.
+    /// Every SIGHUP from now on, if there are files to read again. Without one the signal keeps its meaning: the terminal
+    /// is gone.
     ///
     /// # Errors
     /// The handler cannot be installed.
-    pub fn follow_hangups(&self, render: Render) -> Result<()> {
+    pub fn hangups(&self) -> Result<Option<Signal>> {
+        if self.token_file.is_none() && self.tls_files.is_none() {
+            return Ok(None);
+        }
+        signal(SignalKind::hangup()).map(Some).map_err(|error| {
+            Failure::new(Exit::Failed, "internal", "signals cannot be caught").because(error)
+        })
+    }
+
+    /// Reads the files again for each of them. A file that is not as it must be changes nothing.
+    pub fn follow_hangups(&self, hangups: Option<Signal>, render: Render) {
+        let Some(mut hangups) = hangups else { return };
         let again = Again {
             tokens: self.token_file.clone().zip(self.guard.tokens.clone()),
             tls: self.tls_files.clone().zip(self.tls.clone()),
         };
-        // Without a file the signal keeps its meaning: the terminal is gone.
-        if again.tokens.is_none() && again.tls.is_none() {
-            return Ok(());
-        }
-        let mut hangups = signal(SignalKind::hangup()).map_err(|error| {
-            Failure::new(Exit::Failed, "internal", "signals cannot be caught").because(error)
-        })?;
         tokio::spawn(async move {
             while hangups.recv().await.is_some() {
                 again.read(render);
             }
         });
-        Ok(())
     }
 }
 

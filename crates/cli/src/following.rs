@@ -6,8 +6,10 @@ mod printing;
 
 use sealog_client::{ClientError, Follow};
 use sealog_engine::store::{StoreError, Watch};
+use sealog_events::Status;
 use serde::Deserialize;
 
+use crate::asked::not_answered;
 use crate::asking;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -56,6 +58,10 @@ fn follow_failed(error: ClientError) -> Failure {
         && let Some(failure) = asking::not_reached(&error)
     {
         return failure.safe(SAFE).because(error);
+    }
+    // What the node refuses now it refuses again: another journal in its place, a token that no longer counts.
+    if matches!(&error, ClientError::Api(api) if api.status < 500) {
+        return not_answered(error, Exit::TryAgain).safe("what was shown is durable");
     }
     Failure::new(Exit::TryAgain, "stream_broken", error.to_string())
         .safe(SAFE)
@@ -133,6 +139,18 @@ impl Event {
     }
 }
 
+/// How an execution with this snapshot ended; `None`: it has not.
+pub fn outcome(status: String, error: Option<EventError>, target: Option<&Target>) -> Option<Result<Exit>> {
+    let type_name = match Status::from_name(&status)? {
+        Status::Succeeded => "execution.completed",
+        Status::Failed | Status::Cancelled => "execution.failed",
+        Status::Accepted | Status::Routing | Status::Running => return None,
+    };
+    let (delta, result) = (None, None);
+    let end = Event { type_name: type_name.to_owned(), status, delta, result, error, target: None };
+    end.outcome_of(target)
+}
+
 impl EventError {
     fn failure(&self, status: &str) -> Failure {
         let what = format!("{}: {}", self.code, self.message);
@@ -164,6 +182,8 @@ impl EventError {
 
 #[cfg(test)]
 mod tests {
+    use sealog_client::ApiFailure;
+
     use super::*;
 
     #[track_caller]
@@ -194,6 +214,44 @@ mod tests {
             let failure = Event::parse(&json).unwrap().outcome().unwrap().unwrap_err();
             assert_eq!(failure.what, "m");
         }
+    }
+
+    #[test]
+    fn a_snapshot_tells_the_outcome_that_its_last_event_tells() {
+        let error = || EventError {
+            code: "rate_limited".into(),
+            message: "m".into(),
+            retryable: false,
+            outcome: None,
+        };
+        let asked = Target { provider: "p".into(), model: "q".into() };
+        for (status, exit) in [("succeeded", 0), ("failed", 20), ("cancelled", 22)] {
+            let found = match outcome(status.into(), Some(error()), Some(&asked)).unwrap() {
+                Ok(exit) => exit,
+                Err(failure) => {
+                    assert_eq!(failure.what, "rate_limited: m (provider p, model q)");
+                    failure.exit
+                }
+            };
+            assert_eq!(found.code(), exit, "{status}");
+        }
+        for status in ["accepted", "routing", "running", "later"] {
+            assert!(outcome(status.into(), None, None).is_none());
+        }
+    }
+
+    #[test]
+    fn what_a_node_refuses_is_not_asked_again() {
+        let refused = |status| {
+            let (code, message) = ("c".to_owned(), "m".to_owned());
+            let failure =
+                follow_failed(ClientError::Api(ApiFailure { status, code, message, retryable: false }));
+            (failure.exit.code(), failure.code)
+        };
+        assert_eq!(refused(404), (4, "not_found"));
+        assert_eq!(refused(401), (2, "not_allowed"));
+        assert_eq!(refused(400), (2, "invalid_request"));
+        assert_eq!(refused(503), (75, "stream_broken"));
     }
 
     #[test]

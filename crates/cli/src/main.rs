@@ -46,13 +46,7 @@ fn main() -> ExitCode {
         Err(exit) => return exit.into(),
     };
     let render = Render { json: cli.json };
-    match dispatch(&cli.verb, render) {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            render.failure(&failure);
-            failure.exit.into()
-        }
-    }
+    process::ended(|| dispatch(&cli.verb, render), render).into()
 }
 
 fn dispatch(verb: &Verb, render: Render) -> Result<Exit> {

@@ -2,7 +2,8 @@
 //!
 //! Owns what must hold before any verb runs.
 
-use std::panic::PanicHookInfo;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -14,7 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::args::{Cli, LogFormat};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::Render;
+use crate::render::{Render, output_failed};
 
 /// The variable that sets how much is logged: `error`, `warn`, `info`, `debug`, `trace` or `off`.
 pub const LOG_VARIABLE: &str = "SEALOG_LOG";
@@ -38,6 +39,18 @@ fn panicked(info: &PanicHookInfo<'_>) {
     );
 }
 
+/// How a verb ended, once that was said. One that panicked has failed: the hook has said where.
+pub fn ended(verb: impl FnOnce() -> Result<Exit, Failure>, render: Render) -> Exit {
+    match catch_unwind(AssertUnwindSafe(verb)) {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(failure)) => {
+            render.failure(&failure);
+            failure.exit
+        }
+        Err(_) => Exit::Failed,
+    }
+}
+
 /// Whether a flag stands on the command line; what it has by default does not.
 pub fn flag_given(flag: &str) -> bool {
     std::env::args_os().any(|arg| {
@@ -59,8 +72,8 @@ pub fn command_line() -> Result<Cli, Exit> {
     let json = std::env::args_os().any(|arg| arg == "--json");
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            Err(Exit::Success)
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            Err(ended(|| printed.map(|()| Exit::Success).map_err(output_failed), Render { json }))
         }
         _ if json => {
             let what = without_usage(&error.to_string());
@@ -143,6 +156,14 @@ mod tests {
         assert_eq!(connections_of(Some(16)), 64);
         assert_eq!(connections_of(Some(1 << 30)), 65_536);
         assert_eq!(connections_of(None), 65_536);
+    }
+
+    #[test]
+    fn whatever_becomes_of_a_verb_it_ends_with_a_documented_code() {
+        let render = Render { json: false };
+        assert_eq!(ended(|| Ok(Exit::NotFound), render), Exit::NotFound);
+        assert_eq!(ended(|| Err(Failure::new(Exit::TryAgain, "full", "f")), render), Exit::TryAgain);
+        assert_eq!(ended(|| panic!("as a bug does"), render), Exit::Failed);
     }
 
     #[test]

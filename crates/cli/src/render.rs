@@ -3,6 +3,7 @@
 //! Owns every byte that leaves through them but the log lines. Must never end the process or panic because a reader
 //! went away.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write, stderr, stdout};
 
 use serde::Serialize;
@@ -17,12 +18,14 @@ pub struct Render {
 }
 
 impl Render {
-    /// Data, as it is, at once.
+    /// Data, as it is, at once. On a terminal the control characters that JSON leaves as they are stand escaped, as JSON
+    /// may say them too.
     ///
     /// # Errors
     /// Nobody reads standard output any more, or it cannot be written.
     pub fn data(self, text: &str) -> Result<()> {
         let mut out = stdout().lock();
+        let text = if out.is_terminal() { escaped(text) } else { Cow::Borrowed(text) };
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
     }
 
@@ -62,7 +65,7 @@ impl Render {
     /// One line of a terminal that the next one takes the place of; nothing without a terminal. Empty: clears it.
     pub fn progress(self, text: &str) {
         if !self.json && stderr().is_terminal() {
-            talk(&format!("\r\x1b[K{text}"));
+            say(&format!("\r\x1b[K{text}"));
         }
     }
 
@@ -82,7 +85,12 @@ impl Render {
     }
 }
 
+/// What a node or a file said may be part of it: on a terminal that has no effect.
 fn talk(text: &str) {
+    if stderr().is_terminal() { say(&defused(text)) } else { say(text) }
+}
+
+fn say(text: &str) {
     // Standard error is the last resort; nobody is left to tell when it fails.
     let _ = stderr().lock().write_all(text.as_bytes());
 }
@@ -94,6 +102,16 @@ pub fn output_failed(error: std::io::Error) -> Failure {
         .because(error)
 }
 
+/// In JSON such a character stands within a string, and nowhere in what else is data.
+fn escaped(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |c: char| if acts(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    Cow::Owned(text.chars().map(escape).collect())
+}
+
 fn defused(text: &str) -> String {
     let keep = |c: char| !c.is_control() || c == '\n' || c == '\t';
     text.chars().map(|c| if keep(c) { c } else { '\u{fffd}' }).collect()
@@ -102,6 +120,15 @@ fn defused(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_json_does_not_escape_is_escaped_and_means_the_same() {
+        let json = serde_json::to_string("a\u{9b}31m\u{7f}\u{1b}\u{e9}").unwrap();
+        let shown = escaped(&json);
+        assert_eq!(shown, "\"a\\u009b31m\\u007f\\u001b\u{e9}\"");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), "a\u{9b}31m\u{7f}\u{1b}\u{e9}");
+        assert!(matches!(escaped("plain\n"), Cow::Borrowed("plain\n")));
+    }
 
     #[test]
     fn control_characters_lose_their_effect() {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::args::asking::Ps;
 use crate::asked::Asked;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, one_line};
 use crate::render::Render;
 use crate::verbs::serve::runtime;
 
@@ -114,14 +114,17 @@ fn table(entries: &[Entry]) -> String {
             (None, Some(target)) => target,
             (None, None) => "-".to_owned(),
         };
-        rows.push([
-            entry.execution_id.clone(),
-            entry.status.clone(),
-            entry.last_sequence.to_string(),
-            entry.created_at.clone(),
-            entry.ability.clone().unwrap_or_else(|| "-".to_owned()),
-            place,
-        ]);
+        rows.push(
+            [
+                entry.execution_id.clone(),
+                entry.status.clone(),
+                entry.last_sequence.to_string(),
+                entry.created_at.clone(),
+                entry.ability.clone().unwrap_or_else(|| "-".to_owned()),
+                place,
+            ]
+            .map(|cell| one_line(&cell)),
+        );
     }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
@@ -149,7 +152,7 @@ mod tests {
             ),
             entry(
                 r#"{"execution_id":"bb","status":"succeeded","created_at":"t","last_sequence":17,"usage":[],
-                "target":{"provider":"p","model":"m"},"ability":"text"}"#,
+                "target":{"provider":"p","model":"m"},"ability":"te\nxt"}"#,
             ),
             entry(
                 r#"{"execution_id":"c","status":"failed","created_at":"t","last_sequence":3,"usage":[],
@@ -165,7 +168,7 @@ mod tests {
             table(&entries),
             "EXECUTION  STATUS     EVENTS  CREATED  ABILITY  WHERE\n\
              a          failed     2       t        -        cancelled\n\
-             bb         succeeded  17      t        text     p/m\n\
+             bb         succeeded  17      t        te\u{fffd}xt    p/m\n\
              c          failed     3       t        -        p/m: outcome unknown\n\
              d          failed     2       t        -        not dispatched\n"
         );

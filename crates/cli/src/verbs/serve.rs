@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,6 +56,8 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
     let runtime = runtime()?;
     let starting = Starting::begin();
     let ended = runtime.block_on(async {
+        // A hangup during a long start must not end it: it is answered once the node serves.
+        let hangups = access.hangups()?;
         let options = ServerOptions {
             grace_ms: args.grace_ms,
             reader_stall_ms: config.store.reader_stall_ms,
@@ -75,7 +78,7 @@ pub fn run(args: &Serve, render: Render) -> Result<Exit> {
             render.note(&budget.line());
         }
         // The journal is open: whatever comes of the rest, it is closed.
-        node.closing(serve(args, &node, &access, options, starting, render), render).await
+        node.closing(serve(args, &node, &access, hangups, options, starting, render), render).await
     });
     // What still blocks a thread now is past its grace.
     runtime.shutdown_background();
@@ -124,6 +127,11 @@ impl Traces {
 /// # Errors
 /// The system gives no threads.
 pub fn runtime() -> Result<Runtime> {
+    descriptors_left().map_err(|error| {
+        Failure::new(Exit::TryAgain, "too_many_files", "the system gives no more descriptors")
+            .next("let this process open more files (ulimit -n), then run the same command again")
+            .because(error)
+    })?;
     Builder::new_multi_thread().enable_all().thread_name("sealog").build().map_err(|error| {
         Failure::new(Exit::TryAgain, "no_threads", "the system gave no threads")
             .next("run the same command again")
@@ -131,11 +139,19 @@ pub fn runtime() -> Result<Runtime> {
     })
 }
 
+/// Whether there are as many as a runtime takes at its start: its poller twice, what wakes it, and the pair through which
+/// signals come with one more end of it. Without the pair tokio panics.
+fn descriptors_left() -> std::io::Result<()> {
+    let _held = [UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?];
+    Ok(())
+}
+
 /// Serves an open node until it is to stop.
 async fn serve(
     args: &Serve,
     node: &Node,
     access: &Access,
+    hangups: Option<Signal>,
     options: ServerOptions,
     starting: Starting,
     render: Render,
@@ -144,7 +160,7 @@ async fn serve(
     let operation = Arc::new(node.operation(Arc::clone(&stats)));
     let options = ServerOptions { operation: Some(operation), stats, ..options };
     let (server, _name, place) = listen(&args.listen, options).await?;
-    access.follow_hangups(render)?;
+    access.follow_hangups(hangups, render);
     let stop = stop_signal()?;
     render.data(&format!("sealog listening on {place}\n"))?;
     drop(starting);
@@ -227,9 +243,8 @@ fn socket_failed(path: &Path, error: &DiskError) -> Failure {
 fn can_listen(at: &Listen) -> Result<()> {
     match at {
         Listen::Tcp(address) => TcpListener::bind(address).map(drop).map_err(|error| {
-            Failure::new(Exit::Failed, "listen_failed", format!("{address} cannot be listened on"))
-                .next("stop what uses the address, or pick another one: --listen 127.0.0.1:0")
-                .because(error)
+            let what = format!("{address} cannot be listened on");
+            not_listening(&error, what).because(error)
         }),
         Listen::Unix(path) => SocketFile::listen(path)
             .map(drop)
@@ -238,10 +253,26 @@ fn can_listen(at: &Listen) -> Result<()> {
 }
 
 fn listen_failed(error: BindError) -> Failure {
-    Failure::new(Exit::Failed, "listen_failed", error.to_string())
-        .safe("the journal was closed in order")
-        .next("stop what uses the address, or pick another one: --listen 127.0.0.1:0")
-        .because(error)
+    let failure = match &error {
+        BindError::Listen { source, .. } => not_listening(source, error.to_string()),
+        BindError::NonLoopback(_) => {
+            Failure::new(Exit::Failed, "listen_failed", error.to_string()).next(PICK_ADDRESS)
+        }
+    };
+    failure.safe("the journal was closed in order").because(error)
+}
+
+const PICK_ADDRESS: &str = "stop what uses the address, or pick another one: --listen 127.0.0.1:0";
+
+/// Another address is no help where the process may open no more.
+fn not_listening(error: &std::io::Error, what: String) -> Failure {
+    match rustix::io::Errno::from_io_error(error) {
+        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
+            Failure::new(Exit::TryAgain, "too_many_files", what)
+                .next("let this process open more files (ulimit -n), then run the same command again")
+        }
+        _ => Failure::new(Exit::Failed, "listen_failed", what).next(PICK_ADDRESS),
+    }
 }
 
 fn listener_broke(broke: ListenerBroke) -> Failure {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::args::asking::Show;
 use crate::asked::{Asked, read_snapshot};
 use crate::exit::Exit;
-use crate::failure::Result;
+use crate::failure::{Result, one_line};
 use crate::render::Render;
 use crate::verbs::serve::runtime;
 
@@ -103,8 +103,8 @@ pub fn run(args: &Show, render: Render) -> Result<Exit> {
 fn page(snapshot: &Snapshot) -> String {
     let mut page = String::new();
     let mut row = |name: &str, text: &str| {
-        // Writing into a string cannot fail.
-        let _ = writeln!(page, "{name:<10} {text}");
+        // What was said by a provider or a caller makes no row of its own. Writing into a string cannot fail.
+        let _ = writeln!(page, "{name:<10} {}", one_line(text));
     };
     row("execution", &snapshot.execution_id);
     row("status", &snapshot.status);
@@ -187,7 +187,8 @@ fn result_lines(json: &str) -> Vec<String> {
                 lines.extend(shortened(&output.text).lines().map(str::to_owned));
             }
             for Call { name, arguments } in &tool_calls {
-                lines.push(format!("calls {name} with {}", shortened(arguments)));
+                let call = format!("calls {name} with {}", shortened(arguments));
+                lines.extend(call.lines().map(str::to_owned));
             }
         }
         Err(_) => lines.push(shortened(json)),
@@ -240,6 +241,11 @@ mod tests {
         check(
             r#","target":{"provider":"p","model":"m"},"stop_reason":"length""#,
             "target     p/m\nended      for the reason length, says the provider\n",
+        );
+        check(
+            r#","artifacts":[{"uri":"u\nstatus     succeeded"}],"result":{"outputs":[],"tool_calls":[{"name":"f\nstatus     succeeded","arguments":"{\n}"}]}"#,
+            "artifact   u\u{fffd}status     succeeded\n\
+             result     calls f\nresult     status     succeeded with {\nresult     }\n",
         );
         check(r#","result":[1],"artifacts":[{"uri":"u"}]"#, "artifact   u\nresult     [1]\n");
     }

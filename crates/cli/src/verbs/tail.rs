@@ -1,20 +1,22 @@
 //! `sealog tail ID`: one execution's events as they are, and with `-f` as they come, across lost connections.
 
-use sealog_events::Status;
 use serde::Deserialize;
 
 use crate::args::asking::Tail;
 use crate::asked::{Asked, read_snapshot};
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
-use crate::following::{Printer, Source};
+use crate::following::{self, EventError, Printer, Source, Target};
 use crate::render::Render;
 use crate::verbs::serve::runtime;
 
+/// What of a snapshot says how far the execution came.
 #[derive(Deserialize)]
 struct Head {
     status: String,
     last_sequence: u64,
+    target: Option<Target>,
+    error: Option<EventError>,
 }
 
 pub fn run(args: &Tail, render: Render) -> Result<Exit> {
@@ -27,9 +29,8 @@ pub fn run(args: &Tail, render: Render) -> Result<Exit> {
 
 async fn tail(args: &Tail, asked: &Asked, render: Render) -> Result<Exit> {
     let snapshot = asked.snapshot(&args.execution).await?;
-    let Head { status, last_sequence } = read_snapshot(&snapshot)?;
-    // Nobody writes a journal that is only read: what it holds is all there will be.
-    let has_ended = Status::from_name(&status).is_some_and(Status::is_terminal);
+    let mut head: Head = read_snapshot(&snapshot)?;
+    let last_sequence = head.last_sequence;
     let goes_on = args.follow && matches!(asked, Asked::Node(_));
     let mut source = asked.events(&args.execution, args.after).await?;
     let mut printer = Printer::new(render);
@@ -43,15 +44,24 @@ async fn tail(args: &Tail, asked: &Asked, render: Render) -> Result<Exit> {
         printer.event(json)?;
         at += 1;
     }
-    match (printer.end()?, args.follow) {
-        (Some(outcome), _) => outcome,
-        (None, true) if !has_ended && matches!(source, Source::Journal(_)) => {
-            let what =
-                format!("the execution had not ended when the journal was last written, behind event {at}");
-            Err(Failure::new(Exit::OutcomeUnknown, "not_ended", what)
-                .safe("nothing is sent again; the next start of a node ends it as failed")
-                .next("start the node again: sealog serve"))
-        }
-        (None, _) => Ok(Exit::Success),
+    if let Some(outcome) = printer.end()? {
+        return outcome;
     }
+    // The end may lie before the place that was asked for; whoever followed learns of it only now.
+    if goes_on {
+        head = read_snapshot(&asked.snapshot(&args.execution).await?)?;
+    }
+    if let Some(outcome) = following::outcome(head.status, head.error, head.target.as_ref()) {
+        return outcome;
+    }
+    // Nobody writes a journal that is only read: what it holds is all there will be.
+    if args.follow && matches!(source, Source::Journal(_)) {
+        let what = format!(
+            "the execution had not ended when the journal was last written, behind event {last_sequence}"
+        );
+        return Err(Failure::new(Exit::OutcomeUnknown, "not_ended", what)
+            .safe("nothing is sent again; the next start of a node ends it as failed")
+            .next("start the node again: sealog serve"));
+    }
+    Ok(Exit::Success)
 }

@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bench::{Bench, Node, id_in};
+use crate::bench::{Bench, Node, Ran, id_in};
 
 const SUBMIT: &str = r#"{"ability":"text-generation","input":[{"type":"text","text":"x"}]}"#;
 
@@ -124,6 +125,49 @@ fn token(bench: &Bench, name: &str, scopes: &[&str]) -> String {
     }
     let ran = bench.run(&arguments).expect(0);
     ran.stdout.trim_end().to_owned()
+}
+
+#[test]
+fn tokens_made_at_the_same_time_all_count() {
+    let bench = Bench::new();
+    let made: Vec<String> = std::thread::scope(|scope| {
+        let bench = &bench;
+        let making: Vec<_> = (0..8)
+            .map(|number| scope.spawn(move || token(bench, &format!("n{number}"), &["read"])))
+            .collect();
+        making.into_iter().map(|made| made.join().unwrap()).collect()
+    });
+    let node = bench.node(&["--token-file", "tokens"]);
+    for token in made {
+        let bearer = format!("authorization: Bearer {token}");
+        assert_eq!(status(&ask(&node, "GET /v1/runtime", &["host: localhost", &bearer], "")), 200);
+    }
+    assert_eq!(node.stop().0, Some(0));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_and_never_waited_for() {
+    let bench = Bench::new();
+    let pipe = |name: &str| {
+        let made = std::process::Command::new("mkfifo").arg(bench.path(name)).status().unwrap();
+        assert!(made.success());
+    };
+    pipe("pipe");
+    let start = ["serve", "--data-dir", "data", "--token-file", "pipe"];
+    assert!(bench.run(&start).expect(2).stderr.contains("bad_token_file: pipe: not a regular file"));
+    let start = ["serve", "--data-dir", "data", "--tls-cert", "pipe", "--tls-key", "pipe"];
+    assert!(bench.run(&start).expect(2).stderr.contains("bad_tls: pipe: not a regular file"));
+    bench.run(&["token", "new", "--scope", "read", "--file", "pipe"]).expect(2);
+
+    let token = token(&bench, "r", &["read"]);
+    let mut node = bench.node(&["--token-file", "tokens"]);
+    bench.remove("tokens");
+    pipe("tokens");
+    node.signal(Signal::HUP);
+    node.read_until("tokens: not a regular file; the tokens read before still count", &mut String::new());
+    let bearer = format!("authorization: Bearer {token}");
+    assert_eq!(status(&ask(&node, "GET /v1/runtime", &["host: localhost", &bearer], "")), 200);
+    assert_eq!(node.stop().0, Some(0));
 }
 
 #[test]
@@ -286,4 +330,39 @@ fn a_token_file_that_is_not_one_stops_the_start() {
     assert_eq!(twice.word(), "bad_token_name");
     let bad = bench.run(&["serve", "--data-dir", "data", "--allow-host", "a:1"]).expect(2);
     assert_eq!(bad.word(), "bad_name");
+}
+
+/// Whether the process catches SIGHUP, as the kernel shows it; `None` once it is gone.
+#[expect(clippy::disallowed_methods, reason = "the kernel shows signals in a file")]
+fn catches_hangups(process: u32) -> Option<bool> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+    Some(u64::from_str_radix(caught.trim(), 16).ok()? & 1 == 1)
+}
+
+#[test]
+fn a_hangup_during_the_start_does_not_end_it() {
+    let bench = Bench::new();
+    token(&bench, "r", &["read"]);
+    let node = bench.node(&[]);
+    // It waits a while for the lock: whoever has it may be letting go.
+    let start = [
+        "serve",
+        "--data-dir",
+        "data",
+        "--key-file",
+        "key",
+        "--listen",
+        "127.0.0.1:0",
+        "--token-file",
+        "tokens",
+    ];
+    let mut second = bench.command(&start).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while catches_hangups(second.id()) == Some(false) && second.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    let pid = Pid::from_raw(i32::try_from(second.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+    Ran::from(second.wait_with_output().unwrap()).expect(11);
+    assert_eq!(node.stop().0, Some(0));
 }

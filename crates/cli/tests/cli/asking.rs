@@ -197,3 +197,55 @@ fn a_flag_about_a_journal_is_refused_at_a_node() {
         bench.run(&[verb, &["--url", "http://127.0.0.1:1", "--data-dir", "data"]].concat()).expect(2);
     }
 }
+
+#[test]
+fn the_exit_code_is_the_outcome_also_behind_the_end() {
+    let bench = Bench::new();
+    let done = bench.finished();
+    let failing = ["run", "hi", "--ability", "nobody-has-it"];
+    let failed = id_in(&over_journal(&bench, &failing).expect(20).stderr);
+    let behind = [
+        &["--after", "2"][..],
+        &["--after", "99"],
+        &["-f", "--after", "99"],
+        &["-f", "--after", "2", "--json"],
+    ];
+    for more in behind {
+        let ran = over_journal(&bench, &[&["tail", &failed], more].concat()).expect(20);
+        assert_eq!(ran.stdout, "", "{more:?}");
+        assert!(ran.stderr.contains("capability_unavailable"), "{}", ran.stderr);
+    }
+    over_journal(&bench, &["tail", &done, "--after", "99"]).expect(0);
+    let node = bench.node(&[]);
+    let url = node.url().to_owned();
+    for more in behind {
+        let ran = bench.run(&[&["tail", &failed, "--url", &url][..], more].concat()).expect(20);
+        assert_eq!(ran.stdout, "", "{more:?}");
+    }
+    let waiting = stalled(&bench, &["--url", &url]);
+    assert_eq!(bench.run(&["tail", &waiting, "--after", "99", "--url", &url]).expect(0).stdout, "");
+    assert_eq!(node.stop().0, Some(0));
+}
+
+#[test]
+fn following_ends_where_another_journal_has_taken_the_place() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    let url = node.url().to_owned();
+    let id = stalled(&bench, &["--url", &url]);
+    let mut following = bench
+        .command(&["tail", "-f", &id, "--url", &url])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut word = [0; 5];
+    following.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
+    node.kill();
+    let address = url.strip_prefix("http://").unwrap();
+    let arguments = ["serve", "--data-dir", "other", "--key-file", "other-key", "--listen", address];
+    let node = crate::bench::Node::start(bench.command(&arguments));
+    let ran = Ran::from(following.wait_with_output().unwrap()).expect(4);
+    assert_eq!(ran.word(), "not_found");
+    node.stop();
+}

@@ -1,6 +1,8 @@
 //! Exit codes of refused journals, by every verb that opens one, and that nothing on disk changes.
 
-use crate::bench::{Bench, FIRST_GROUP_BODY};
+use std::process::{Command, Stdio};
+
+use crate::bench::{Bench, FIRST_GROUP_BODY, Ran};
 
 const VERBS: [&[&str]; 5] = [
     &["journal", "verify", "data"],
@@ -246,4 +248,50 @@ fn a_mistake_on_the_command_line_is_2() {
     assert_eq!(error["code"], "usage");
     bench.run(&["--help"]).expect(0);
     assert!(bench.run(&["--version"]).expect(0).stdout.starts_with("sealog "));
+}
+
+/// The shell that starts a verb with at most so many descriptors.
+fn with_descriptors(bench: &Bench, most: u32, arguments: &[&str]) -> Ran {
+    let binary = bench.command(&[]).get_program().to_owned();
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("ulimit -n {most}; exec \"$0\" \"$@\"")).arg(binary).args(arguments);
+    shell.stdin(Stdio::null()).current_dir(bench.path("."));
+    shell.output().unwrap().into()
+}
+
+#[test]
+fn without_descriptors_every_verb_says_try_again() {
+    let bench = Bench::new();
+    let id = bench.finished();
+    let journal = ["--data-dir", "data", "--key-file", "key"];
+    for most in 4..20 {
+        for verb in [&["ps"][..], &["show", &id], &["tail", &id]] {
+            let ran = with_descriptors(&bench, most, &[verb, &journal].concat());
+            assert!(matches!(ran.code, Some(0 | 75)), "{most} {verb:?}: {ran:?}");
+        }
+    }
+    // A node that cannot listen, and what it would have made anew.
+    for most in 8..18 {
+        let fresh = format!("fresh{most}");
+        let serve =
+            ["serve", "--read-only", "--data-dir", "data", "--key-file", "key", "--listen", "127.0.0.1:0"];
+        if most < 12 {
+            let ran = with_descriptors(&bench, most, &serve);
+            assert_eq!(ran.code, Some(75), "{most}: {ran:?}");
+        }
+        let init = ["journal", "init", &fresh, "--key-file", &format!("{fresh}.key")];
+        let ran = with_descriptors(&bench, most, &init);
+        assert!(matches!(ran.code, Some(0 | 75)), "{most}: {ran:?}");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a device that takes nothing")]
+fn help_that_cannot_be_written_is_a_failure() {
+    let bench = Bench::new();
+    for words in [&["--help"][..], &["--version"], &["help", "tail"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = Ran::from(bench.command(words).stdout(full).output().unwrap()).expect(1);
+        assert_eq!(ran.word(), "output_failed", "{words:?}");
+    }
 }
