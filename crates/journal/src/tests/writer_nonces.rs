@@ -1,15 +1,16 @@
 //! R19: no key seals or wraps twice under one nonce, over crashes, failures, restarts and copies of the directory.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use sealog_disk::Operation;
 use sealog_disk::sim::{Choice, Fault, FaultKind, SimDisk};
+use sealog_disk::{Disk, Operation};
 use sealog_seal::testing::NonceRecorder;
 
 use super::crash_workloads::WORKLOADS;
 use super::crash_world::World;
-use super::setup::{Bench, record};
-use crate::{Admission, Health, Unit};
+use super::setup::{Bench, closing, record};
+use crate::{Admission, Health, Unit, repair, restore};
 
 fn some_work(bench: &Bench, n: u8) {
     let opened = bench.open().unwrap();
@@ -101,4 +102,40 @@ fn no_key_meets_a_nonce_twice_over_copies() {
         // recorder sees what it is there for.
         assert_eq!(recorder.repeated().is_empty(), !twins, "{seeds:?}, {} sealed", recorder.total());
     }
+}
+
+/// R19; JB-7, JB-11, JD-5: copies that were restored, repaired and compacted, more than once from the same source and with
+/// the same randomness, beside an original that goes on.
+#[test]
+fn no_key_meets_a_nonce_twice_over_restores_repairs_and_compactions() {
+    let recorder = NonceRecorder::new();
+    let _installed = recorder.install();
+    let original = Bench::new();
+    some_work(&original, 1);
+    let stopped = original.disk.fork();
+    some_work(&process(&original.disk, 30, 2), 2);
+    let mut number = 3;
+    let mut next = || {
+        number += 1;
+        number
+    };
+    for repaired in [false, true, false, true] {
+        // Each draws what the one before it drew; only its process differs.
+        let source = process(&stopped, 31, next());
+        let elsewhere = SimDisk::new();
+        let target: Arc<dyn Disk> = Arc::new(elsewhere.clone());
+        match repaired {
+            true => drop(repair(&source.config, &target).unwrap()),
+            false => drop(restore(&source.config, None, &target).unwrap()),
+        }
+        let bench = process(&elsewhere, 31, next());
+        some_work(&bench, 3);
+        let opened = process(&elsewhere, 31, next()).open().unwrap();
+        opened.commit(Unit::one(closing(3, 7))).unwrap();
+        opened.journal.compact_all(&mut |_| {}).unwrap();
+        opened.journal.close().unwrap();
+    }
+    some_work(&process(&original.disk, 31, next()), 4);
+    assert!(recorder.total() > 100, "{}", recorder.total());
+    assert_eq!(recorder.repeated(), []);
 }

@@ -1,0 +1,124 @@
+//! R27: what a start and a look at a stopped journal need beside the index is bounded, whatever the journal's size.
+//! Counted over all threads, since a start reads ahead and checks on several.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+use sealog_disk::sim::SimDisk;
+use sealog_disk::testing::{ManualClock, SeededEntropy};
+use sealog_journal::{
+    Admission, Class, Config, Create, Ignore, Journal, NewRecord, Sink, StreamId, Unit, audit,
+};
+use sealog_seal::{Secret, SlotParams, StoreId};
+
+struct Counted;
+
+static LIVE: AtomicIsize = AtomicIsize::new(0);
+static PEAK: AtomicIsize = AtomicIsize::new(0);
+
+fn count(change: isize) {
+    let live = LIVE.fetch_add(change, Ordering::Relaxed) + change;
+    PEAK.fetch_max(live, Ordering::Relaxed);
+}
+
+#[expect(unsafe_code, reason = "an allocator that counts is the only way to see what is asked for")]
+// SAFETY: every call goes to `System` unchanged; counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller's promise is the one `System` asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: the caller's promise is the one `System` asks for.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTED: Counted = Counted;
+
+/// The most bytes that were allocated at once, on top of those before.
+fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = LIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let result = work();
+    (result, usize::try_from(PEAK.load(Ordering::Relaxed) - before).unwrap_or(0))
+}
+
+fn config(disk: &SimDisk, seed: u64) -> Config {
+    let (clock, entropy) = (ManualClock::new(1_767_225_600_000), SeededEntropy::new(seed));
+    let secrets = vec![Secret::raw([9; 32])];
+    let mut config = Config::new(Arc::new(disk.clone()), Arc::new(clock), Arc::new(entropy), secrets);
+    config.tuning.compact = false;
+    config.tuning.summarise = false;
+    config.tuning.reserve_bytes = 0;
+    config
+}
+
+fn event(stream: u8, number: u64, bytes: usize, closes: bool) -> NewRecord {
+    let opens = if number == 1 { Class::OPENS } else { Class::NONE };
+    NewRecord {
+        kind: 90,
+        stream: Some(StreamId([stream; 16])),
+        class: if closes { Class::CLOSES } else { opens },
+        event_number: number,
+        time_ms: 1_767_225_600_000,
+        logical_size: bytes as u64,
+        body: (0..bytes).map(|at| (at % 251) as u8).collect(),
+    }
+}
+
+/// A journal of so many large records in ten streams, closed in order.
+fn journal(records: u64) -> SimDisk {
+    const BYTES: usize = 200_000;
+    let disk = SimDisk::new();
+    let config = config(&disk, 1);
+    let create = Create {
+        disk: Arc::clone(&config.disk),
+        clock: Arc::clone(&config.clock),
+        entropy: Arc::clone(&config.entropy),
+        store_id: StoreId([3; 16]),
+        slot_name: "key",
+        secret: &Secret::raw([9; 32]),
+        params: SlotParams::FLOOR,
+    };
+    create.run(&mut || Ok(())).expect("a new journal");
+    let (journal, _) = Journal::open_manual(&config, &mut Ignore).expect("a sound journal");
+    let each = records / 10;
+    for stream in 1..=10 {
+        for number in 1..=each {
+            let unit = Unit::one(event(stream, number, BYTES, number == each));
+            let mut ticket = journal.submit(unit, Admission::Reserved).expect("room");
+            while ticket.try_result().is_none() {
+                journal.turn();
+            }
+        }
+    }
+    journal.close().expect("an orderly end");
+    disk
+}
+
+struct Nothing;
+
+impl Sink for Nothing {}
+
+#[test]
+fn a_start_and_a_look_need_no_more_for_a_larger_journal() {
+    let measured = [50, 400].map(|records| {
+        let disk = journal(records);
+        let (audited, look) = peak_of(|| audit(&config(&disk, 2), &mut || Nothing).map(|found| found.0));
+        assert!(audited.is_ok_and(|audit| audit.is_sound() && audit.segments.len() > 1));
+        let (opened, start) = peak_of(|| Journal::open_manual(&config(&disk, 3), &mut Ignore));
+        drop(opened.expect("a sound journal"));
+        (look, start)
+    });
+    let [(small_look, small_start), (look, start)] = measured;
+    println!("look {small_look} {look}, start {small_start} {start}");
+    // 10 and 80 MB.
+    assert!(look.max(start) < 64 << 20, "{measured:?}");
+    assert!(look < small_look + (4 << 20) && start < small_start + (4 << 20), "{measured:?}");
+}
