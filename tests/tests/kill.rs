@@ -30,6 +30,8 @@ fn twenty_five_kills_lose_nothing() {
         ("delivered before a kill", summary.delivered_before_end),
         ("provider calls", summary.provider_calls),
         ("kills during start", summary.kills_at_start),
+        ("kills behind a SIGTERM", summary.kills_at_stop),
+        ("kills during compaction", summary.kills_at_compaction),
         ("succeeded", summary.ended(Ending::Succeeded)),
         ("interrupted", summary.ended(Ending::Interrupted)),
     ] {

@@ -5,6 +5,7 @@
 mod looks;
 
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,9 @@ const STOP_PATIENCE: Duration = Duration::from_secs(30);
 const STARTS_KILLED_MAX: u64 = 3;
 /// Latest moment of a start at which it is killed, in milliseconds.
 const START_KILL_MS_MAX: u64 = 50;
+/// Latest moment behind a SIGTERM, and of a compaction, at which the process is killed, in milliseconds.
+const STOP_KILL_MS_MAX: u64 = 40;
+const COMPACTION_KILL_MS_MAX: u64 = 120;
 /// Replays compared at the end, beside the running node.
 const FINAL_REPLAYS: u64 = 25;
 /// The variable that holds the upstream's key in the node's environment.
@@ -128,6 +132,8 @@ struct Running<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Kill,
+    /// SIGTERM, and SIGKILL so many milliseconds later, on its way out.
+    StopAndKill(u64),
     /// SIGTERM, and the node's own way out.
     Stop,
 }
@@ -138,8 +144,15 @@ impl Running<'_> {
         self.kill_starts()?;
         let mut node = self.start()?;
         while self.summary.kills < self.campaign.kills {
-            self.live(node, End::Kill)?;
+            let end = match self.random.chance(30) {
+                true => End::StopAndKill(self.random.within(0..=STOP_KILL_MS_MAX)),
+                false => End::Kill,
+            };
+            self.live(node, end)?;
             self.look_offline()?;
+            if self.random.chance(30) && self.kill_compaction()? {
+                self.look_offline()?;
+            }
             if self.random.chance(30) && self.kill_starts()? {
                 self.look_offline()?;
             }
@@ -204,6 +217,31 @@ impl Running<'_> {
         Ok(count > 0)
     }
 
+    /// Compacts what a kill has left, and kills that. False when it was not killed.
+    fn kill_compaction(&mut self) -> Result<bool> {
+        if self.summary.kills >= self.campaign.kills {
+            return Ok(false);
+        }
+        let mut command = self.home.journal("compact");
+        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().context("journal compact cannot be run")?;
+        std::thread::sleep(Duration::from_millis(self.random.within(0..=COMPACTION_KILL_MS_MAX)));
+        child.kill()?;
+        let status = child.wait()?;
+        match status.code() {
+            None => {
+                self.summary.kills += 1;
+                self.summary.kills_at_compaction += 1;
+            }
+            Some(0) => {}
+            Some(code) => {
+                let what = format!("journal compact ended with {code} behind {} kills", self.summary.kills);
+                self.findings.add(self.cycle, Wrong::new(Class::Tool, what));
+            }
+        }
+        Ok(status.code().is_none())
+    }
+
     /// Puts the node under load and ends it.
     fn live(&mut self, node: Node, end: End) -> Result<()> {
         let ending = AtomicBool::new(false);
@@ -229,12 +267,22 @@ impl Running<'_> {
             // Announced first: whatever breaks from now on is explained.
             ending.store(true, Ordering::SeqCst);
             match end {
-                End::Kill => node.kill(),
-                End::Stop => stop_in_order(node),
+                End::Kill => node.kill().map(|()| true),
+                End::StopAndKill(after_ms) => node.stop_and_kill(Duration::from_millis(after_ms)),
+                End::Stop => stop_in_order(node).map(|()| false),
             }
         });
+        let killed = u64::from(*ended.as_ref().unwrap_or(&true));
         match end {
             End::Kill => self.summary.kills += 1,
+            End::StopAndKill(_) => {
+                self.summary.kills += killed;
+                self.summary.kills_at_stop += killed;
+                // It may have been on its way out with some, and all the way with others.
+                for record in self.history.all().iter().filter(|record| !record.is_settled()) {
+                    record.ask_stop();
+                }
+            }
             End::Stop => self.mark_stopped(),
         }
         if let Err(error) = ended {

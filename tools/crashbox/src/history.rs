@@ -81,6 +81,8 @@ pub struct State {
     /// Highest sequence that a snapshot has shown: durable, though its frames may never have been delivered.
     pub shown: u64,
     pub cancel_asked: bool,
+    /// The node was asked to stop while this ran, and was killed on its way.
+    pub stop_asked: bool,
     /// The node was asked to stop in order while this ran.
     pub stopped_in_order: bool,
     /// Digests of all frames of an execution that has ended and was checked.
@@ -121,6 +123,11 @@ impl Record {
     /// A cancel is about to be sent.
     pub fn ask_cancel(&self) {
         self.lock().cancel_asked = true;
+    }
+
+    /// The node was asked to stop and then killed.
+    pub fn ask_stop(&self) {
+        self.lock().stop_asked = true;
     }
 
     /// The node is about to be asked to stop in order.

@@ -130,7 +130,7 @@ fn failure(work: &Work, state: &State, last: &Value, routed: usize) -> Result<En
         return Err("an outcome without an interruption");
     }
     if cancelled {
-        let asked = state.cancel_asked || state.stopped_in_order;
+        let asked = state.cancel_asked || state.stop_asked || state.stopped_in_order;
         return if asked { Ok(Ending::Cancelled) } else { Err("cancelled though nobody asked") };
     }
     let allowed = work.expected.failures.contains(&code);

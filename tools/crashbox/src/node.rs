@@ -205,6 +205,22 @@ impl Node {
         Ok(())
     }
 
+    /// SIGTERM, and SIGKILL so much later. False when it had ended in order by then.
+    ///
+    /// # Errors
+    /// It ended by itself in another way, or the host refuses.
+    pub fn stop_and_kill(mut self, after: Duration) -> Result<bool> {
+        self.signal(Signal::TERM)?;
+        std::thread::sleep(after);
+        match self.process.child.try_wait()? {
+            Some(status) if status.success() => return Ok(false),
+            Some(status) => bail!("the node had ended by itself: {status}"),
+            None => self.process.child.kill()?,
+        }
+        // It may have come to its end in the last moment.
+        Ok(self.process.child.wait()?.code().is_none())
+    }
+
     /// Sends a signal.
     ///
     /// # Errors

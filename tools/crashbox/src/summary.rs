@@ -18,10 +18,14 @@ const FINDINGS_SHOWN_MAX: usize = 20;
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
     pub seed: u64,
-    /// SIGKILLs, those of `kills_at_start` among them.
+    /// SIGKILLs, those below among them.
     pub kills: u64,
     /// Kills of a node that had not said yet that it serves.
     pub kills_at_start: u64,
+    /// Kills of a node that had been asked to stop.
+    pub kills_at_stop: u64,
+    /// Kills of `journal compact`, on what an earlier kill had left.
+    pub kills_at_compaction: u64,
     /// Requests sent as new work.
     pub requests: u64,
     /// Executions that a 202 or 200 acknowledged.
@@ -92,6 +96,7 @@ impl Summary {
             .collect();
         json!({
             "seed": self.seed, "kills": self.kills, "kills_at_start": self.kills_at_start,
+            "kills_at_stop": self.kills_at_stop, "kills_at_compaction": self.kills_at_compaction,
             "requests": self.requests, "acknowledged": self.acknowledged,
             "found_unacknowledged": self.found_unacknowledged, "left_no_trace": self.left_no_trace,
             "events": self.events, "delivered_before_end": self.delivered_before_end,
@@ -117,11 +122,13 @@ impl Summary {
             text.push_str(&format!("and {} more\n", self.findings.len() - FINDINGS_SHOWN_MAX));
         }
         text.push_str(&format!(
-            "seed {}: {} kills ({} during start), {} requests, {} executions acknowledged, {} events, \
+            "seed {}: {} kills ({} during start, {} behind a SIGTERM, {} during compaction), {} requests, {} executions acknowledged, {} events, \
              {} of them delivered before the end of their node\n",
             self.seed,
             self.kills,
             self.kills_at_start,
+            self.kills_at_stop,
+            self.kills_at_compaction,
             self.requests,
             self.acknowledged,
             self.events,
