@@ -305,8 +305,16 @@ impl World {
 
     /// The journal was imported from lines: these are its records, and what was forgotten before is only named.
     pub(super) fn imported(&mut self, held: &[Record]) {
+        let copied = |log: &Log| -> Vec<(ExecutionId, Option<u64>)> {
+            log.executions.iter().map(|(id, execution)| (*id, execution.copied)).collect()
+        };
+        let before = (self.log.fenced, copied(&self.log));
         self.begin_again(Log::imported(), held);
         self.log.is_complete();
+        // What the old one knows of other histories the new one knows, too.
+        if before != (self.log.fenced, copied(&self.log)) {
+            self.violated("an import changed the fence, or what was open in a copy");
+        }
     }
 
     fn begin_again(&mut self, log: Log, records: &[Record]) {
