@@ -4,11 +4,14 @@
 //! ends them, and the stored result is what the events give. What is damaged and what is torn is the journal's verdict
 //! alone; nothing here overrules it.
 
+use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
 
 use sealog_events::body;
-use sealog_events::{Event, ExecutionId, MaterializedResult, Materializer, RecordKind, Status, Timestamp};
-use sealog_journal::{FrameView, Record, Sink, StreamId};
+use sealog_events::{
+    Created, Event, ExecutionId, MaterializedResult, Materializer, RecordKind, Status, Timestamp,
+};
+use sealog_journal::{FrameView, Parts, Record, Sink, StreamId};
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX};
 
 /// Something in the records that is not as it must be. `offset` is that of the frame.
@@ -97,7 +100,7 @@ pub struct Execution {
     pub last_segment: u64,
     /// Events so far, while they are checked.
     fold: Option<Box<Materializer>>,
-    result: Option<MaterializedResult>,
+    result: Option<Box<MaterializedResult>>,
 }
 
 /// One event's place, without its content.
@@ -144,114 +147,191 @@ impl Survey {
         self.findings.retain(|finding| !finding.what.follows_from_a_gap());
     }
 
-    fn find(&mut self, frame: &FrameView, record: &Record, what: What) {
-        let Record { sequence, stream, .. } = *record;
-        self.findings.push(Finding { segment: frame.segment, offset: frame.offset, sequence, stream, what });
-    }
-
-    fn journal_record(&mut self, frame: &FrameView, record: &Record) {
-        if record.kind != KIND_FORGET {
-            return;
-        }
-        match Forget::ids(&record.body) {
-            Ok(ids) => {
-                for id in ids {
-                    // Compaction may have taken a part of it already.
-                    self.findings.retain(|finding| {
-                        finding.stream != Some(StreamId(id)) || !finding.what.follows_from_a_gap()
-                    });
-                    self.orphans.remove(&StreamId(id));
-                    if self.executions.remove(&StreamId(id)).is_some() {
-                        self.forgotten += 1;
-                    }
-                    if self.keep_events_of == Some(StreamId(id)) {
-                        self.events.clear();
-                    }
-                }
+    /// Takes what a record tells.
+    fn take(&mut self, told: Told, place: &Place) {
+        let what = match told {
+            Told::Created(created) => {
+                let execution = Execution::new(place, created.created_at, self.fold);
+                self.created(place, execution)
             }
-            Err(_) => self.find(frame, record, What::UnreadableForget),
-        }
-    }
-
-    fn created(&mut self, frame: &FrameView, record: &Record, stream: StreamId) {
-        let Ok(created) = body::decode_created(&record.body) else {
-            return self.find(frame, record, What::UnreadableCreation);
-        };
-        let id = ExecutionId::from_bytes(stream.0);
-        let execution = Execution {
-            created_at: created.created_at,
-            updated_at: created.created_at,
-            status: Status::Accepted,
-            events: 0,
-            bytes: 0,
-            first_segment: frame.segment,
-            last_segment: frame.segment,
-            fold: self.fold.then(|| Box::new(Materializer::new(id, created.created_at))),
-            result: None,
-        };
-        if self.executions.insert(stream, execution).is_some() {
-            self.find(frame, record, What::SecondCreation);
-        }
-    }
-
-    fn result(&mut self, frame: &FrameView, record: &Record, stream: StreamId) {
-        let result = body::decode_result(&record.body);
-        match (result, self.executions.get_mut(&stream)) {
-            (Err(_), _) => self.find(frame, record, What::UnreadableResult),
-            (Ok(_), None) => self.find(frame, record, What::ResultWithoutCreation),
-            (Ok(result), Some(execution)) => {
-                if execution.fold.is_some() {
-                    execution.result = Some(result);
-                }
+            Told::Event(event) => self.event(place, &event),
+            Told::Result(result) => self.result(place, result),
+            Told::Evidence => self.evidence(place),
+            Told::Forget(ids) => {
+                ids.into_iter().for_each(|id| self.forget(StreamId(id)));
+                None
             }
-        }
-    }
-
-    fn evidence(&mut self, frame: &FrameView, record: &Record, stream: StreamId) {
-        match (body::decode_evidence(&record.body), self.executions.get(&stream)) {
-            (Err(_), _) => self.find(frame, record, What::UnreadableEvidence),
-            (Ok(_), None) => self.find(frame, record, What::EvidenceWithoutCreation),
-            (Ok(_), Some(_)) => {}
-        }
-    }
-
-    fn event(&mut self, frame: &FrameView, record: &Record, stream: StreamId) {
-        let Ok(body) = body::decode(record.kind, &record.body) else {
-            return self.find(frame, record, What::UnreadableEvent);
+            Told::Nothing => None,
         };
-        let event = Event { sequence: record.event_number, time: Timestamp(record.time_ms), body };
+        self.findings.extend(what.map(|what| place.finding(what)));
+    }
+
+    fn forget(&mut self, stream: StreamId) {
+        // Compaction may have taken a part of it already.
+        self.findings.retain(|finding| finding.stream != Some(stream) || !finding.what.follows_from_a_gap());
+        self.orphans.remove(&stream);
+        if self.executions.remove(&stream).is_some() {
+            self.forgotten += 1;
+        }
+        if self.keep_events_of == Some(stream) {
+            self.events.clear();
+        }
+    }
+
+    fn created(&mut self, place: &Place, execution: Execution) -> Option<What> {
+        let before = self.executions.insert(place.stream?, execution);
+        before.map(|_| What::SecondCreation)
+    }
+
+    fn result(&mut self, place: &Place, result: Box<MaterializedResult>) -> Option<What> {
+        match self.executions.get_mut(&place.stream?) {
+            None => return Some(What::ResultWithoutCreation),
+            Some(execution) => execution.result(result),
+        }
+        None
+    }
+
+    fn evidence(&self, place: &Place) -> Option<What> {
+        let known = self.executions.contains_key(&place.stream?);
+        (!known).then_some(What::EvidenceWithoutCreation)
+    }
+
+    fn event(&mut self, place: &Place, event: &Event) -> Option<What> {
+        let stream = place.stream?;
         if self.keep_events_of == Some(stream) {
             self.events.push(EventRow {
                 number: event.sequence,
                 type_name: event.body.type_name(),
                 time: event.time,
-                bytes: record.logical_size,
-                segment: frame.segment,
-                offset: frame.offset,
-                sequence: record.sequence,
+                bytes: place.logical_size,
+                segment: place.segment,
+                offset: place.offset,
+                sequence: place.sequence,
             });
         }
-        let Some(execution) = self.executions.get_mut(&stream) else {
-            self.orphans.insert(stream);
-            return self.find(frame, record, What::EventWithoutCreation);
+        match self.executions.get_mut(&stream) {
+            Some(execution) => execution.take(place, event),
+            None => {
+                self.orphans.insert(stream);
+                Some(What::EventWithoutCreation)
+            }
+        }
+    }
+}
+
+/// Where a record stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    segment: u64,
+    offset: u64,
+    sequence: u64,
+    stream: Option<StreamId>,
+    logical_size: u64,
+}
+
+impl Place {
+    fn of(frame: &FrameView, record: &Record) -> Place {
+        let Record { sequence, stream, logical_size, .. } = *record;
+        Place { segment: frame.segment, offset: frame.offset, sequence, stream, logical_size }
+    }
+
+    fn finding(&self, what: What) -> Finding {
+        let Place { segment, offset, sequence, stream, .. } = *self;
+        Finding { segment, offset, sequence, stream, what }
+    }
+}
+
+/// What a record tells, read; whether it fits what came before is not asked here.
+#[derive(Debug)]
+enum Told {
+    Created(Created),
+    Event(Event),
+    Result(Box<MaterializedResult>),
+    Evidence,
+    Forget(Vec<[u8; 16]>),
+    /// Nothing that others depend on.
+    Nothing,
+}
+
+fn read(record: &Record) -> Result<Told, What> {
+    if record.kind <= KIND_JOURNAL_MAX {
+        return match record.kind {
+            KIND_FORGET => match Forget::ids(&record.body) {
+                Ok(ids) => Ok(Told::Forget(ids.collect())),
+                Err(_) => Err(What::UnreadableForget),
+            },
+            _ => Ok(Told::Nothing),
         };
-        let what = execution.take(frame, record, &event);
-        if let Some(what) = what {
-            self.find(frame, record, what);
+    }
+    let (Some(kind), Some(_)) = (RecordKind::from_number(record.kind), record.stream) else {
+        return Err(What::UnknownRecord);
+    };
+    match kind {
+        RecordKind::Created => {
+            body::decode_created(&record.body).map(Told::Created).map_err(|_| What::UnreadableCreation)
+        }
+        RecordKind::Origin => {
+            body::decode_origin(&record.body).map(|_| Told::Nothing).map_err(|_| What::UnreadableOrigin)
+        }
+        RecordKind::Labels => {
+            body::decode_labels(&record.body).map(|_| Told::Nothing).map_err(|_| What::UnreadableCreation)
+        }
+        RecordKind::MaterializedResult => body::decode_result(&record.body)
+            .map(|result| Told::Result(Box::new(result)))
+            .map_err(|_| What::UnreadableResult),
+        RecordKind::AttemptEvidence => {
+            body::decode_evidence(&record.body).map(|_| Told::Evidence).map_err(|_| What::UnreadableEvidence)
+        }
+        RecordKind::Accepted
+        | RecordKind::RouteSelected
+        | RecordKind::RouteAttemptFailed
+        | RecordKind::OutputDelta
+        | RecordKind::ToolCallStarted
+        | RecordKind::ToolCallArgumentsDelta
+        | RecordKind::Progress
+        | RecordKind::OutputResult
+        | RecordKind::UsageReported
+        | RecordKind::Completed
+        | RecordKind::CompletedFor
+        | RecordKind::Failed => {
+            let body = body::decode(record.kind, &record.body).map_err(|_| What::UnreadableEvent)?;
+            let (sequence, time) = (record.event_number, Timestamp(record.time_ms));
+            Ok(Told::Event(Event { sequence, time, body }))
         }
     }
 }
 
 impl Execution {
+    fn new(place: &Place, created_at: Timestamp, fold: bool) -> Execution {
+        let id = place.stream.filter(|_| fold).map(|stream| ExecutionId::from_bytes(stream.0));
+        Execution {
+            created_at,
+            updated_at: created_at,
+            status: Status::Accepted,
+            events: 0,
+            bytes: 0,
+            first_segment: place.segment,
+            last_segment: place.segment,
+            fold: id.map(|id| Box::new(Materializer::new(id, created_at))),
+            result: None,
+        }
+    }
+
+    fn result(&mut self, result: Box<MaterializedResult>) {
+        if self.fold.is_some() {
+            self.result = Some(result);
+        }
+    }
+
     /// Takes the next event; says what is wrong with it.
-    fn take(&mut self, frame: &FrameView, record: &Record, event: &Event) -> Option<What> {
+    fn take(&mut self, place: &Place, event: &Event) -> Option<What> {
         let ended = self.status.is_terminal();
         let follows = event.sequence == self.events + 1;
         self.status = event.body.status();
         self.updated_at = event.time;
         self.events = event.sequence;
-        self.bytes += record.logical_size;
-        self.last_segment = frame.segment;
+        self.bytes += place.logical_size;
+        self.last_segment = place.segment;
         if ended {
             return Some(What::EventBehindTerminal);
         }
@@ -275,6 +355,18 @@ impl Execution {
 }
 
 impl Sink for Survey {
+    fn parts(&self) -> Option<Parts> {
+        // What is kept of frames and events would take the memory of a segment twice.
+        let checks_only = self.fold && !self.keep_frames && self.keep_events_of.is_none();
+        checks_only.then(|| Parts::new(part::Part::default))
+    }
+
+    fn absorb(&mut self, part: Box<dyn Any>) {
+        if let Ok(part) = part.downcast::<part::Part>() {
+            part.give(self);
+        }
+    }
+
     fn frame(&mut self, frame: &FrameView) {
         if self.keep_frames {
             self.frames.push(frame.clone());
@@ -282,41 +374,15 @@ impl Sink for Survey {
     }
 
     fn record(&mut self, frame: &FrameView, record: &Record) {
-        if record.kind <= KIND_JOURNAL_MAX {
-            return self.journal_record(frame, record);
-        }
-        let (Some(kind), Some(stream)) = (RecordKind::from_number(record.kind), record.stream) else {
-            return self.find(frame, record, What::UnknownRecord);
-        };
-        match kind {
-            RecordKind::Created => self.created(frame, record, stream),
-            // Nothing else depends on it.
-            RecordKind::Origin => {
-                if body::decode_origin(&record.body).is_err() {
-                    self.find(frame, record, What::UnreadableOrigin);
-                }
-            }
-            RecordKind::Labels if body::decode_labels(&record.body).is_err() => {
-                self.find(frame, record, What::UnreadableCreation);
-            }
-            RecordKind::Labels => {}
-            RecordKind::MaterializedResult => self.result(frame, record, stream),
-            RecordKind::AttemptEvidence => self.evidence(frame, record, stream),
-            RecordKind::Accepted
-            | RecordKind::RouteSelected
-            | RecordKind::RouteAttemptFailed
-            | RecordKind::OutputDelta
-            | RecordKind::ToolCallStarted
-            | RecordKind::ToolCallArgumentsDelta
-            | RecordKind::Progress
-            | RecordKind::OutputResult
-            | RecordKind::UsageReported
-            | RecordKind::Completed
-            | RecordKind::CompletedFor
-            | RecordKind::Failed => self.event(frame, record, stream),
+        let place = Place::of(frame, record);
+        match read(record) {
+            Ok(told) => self.take(told, &place),
+            Err(what) => self.findings.push(place.finding(what)),
         }
     }
 }
+
+mod part;
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,12 @@
 //! Anchors: a place of a journal kept elsewhere, which tells a journal that was set back, or that went another way, from
 //! one that went on (JB-10). It judges history only; what is damaged is the scan's verdict.
 
+use std::any::Any;
 use std::fmt;
 
 use crate::audit::Audit;
 use crate::backup::{Ends, writer_of};
-use crate::recovery::findings::{FrameView, Sink};
+use crate::recovery::findings::{FrameView, Parts, Sink};
 use sealog_journal_format::compacted::Sources;
 use sealog_journal_format::end::EndRecord;
 
@@ -150,6 +151,18 @@ impl Anchoring {
 }
 
 impl Sink for Anchoring {
+    fn parts(&self) -> Option<Parts> {
+        let sought = self.sought;
+        Some(Parts::new(move || Anchoring::new(sought)))
+    }
+
+    fn absorb(&mut self, part: Box<dyn Any>) {
+        if let Ok(part) = part.downcast::<Anchoring>() {
+            self.ends.take(part.ends);
+            self.found |= part.found;
+        }
+    }
+
     fn sources(&mut self, sources: &Sources) {
         self.ends.sources(sources);
     }

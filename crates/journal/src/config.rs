@@ -78,7 +78,7 @@ pub struct Tuning {
     pub summarise: bool,
     /// How much of the ended segments a start reads before it is ready, the newest first, in bytes of frames.
     pub boot_check_bytes: u64,
-    /// Threads that check ended segments at a start.
+    /// Threads that check ended segments, at a start and for read-only tools.
     pub check_threads: usize,
 }
 
@@ -113,7 +113,7 @@ impl Default for Tuning {
             background_bytes_per_second: 64 << 20,
             summarise: true,
             boot_check_bytes: 4 << 30,
-            check_threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4)),
+            check_threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8)),
         }
     }
 }

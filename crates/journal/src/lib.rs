@@ -51,7 +51,7 @@ pub use journal::{Journal, RecoveryReport, Refusal, SET_ASIDE, Usage};
 pub use reader::{SequenceReader, StreamReader};
 pub use record::{Class, Ignore, NewRecord, Record, Replay, StreamDigest, StreamId, Unit};
 pub use recovery::apply::Repairs;
-pub use recovery::findings::{FrameView, Gap, Problem, SegmentFacts, Sink, TornTail, Unchecked};
+pub use recovery::findings::{FrameView, Gap, Part, Parts, Problem, SegmentFacts, Sink, TornTail, Unchecked};
 pub use rekey::{
     Imported, KeyFacts, KeyringRefusal, Rekey, Rekeyed, RootFacts, RootUse, export_keyring, import_keyring,
     key_facts,

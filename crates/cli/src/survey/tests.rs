@@ -173,3 +173,151 @@ fn a_part_of_what_is_forgotten_is_no_finding() {
     assert_eq!(journal.survey.findings, []);
     assert!(journal.survey.orphans.is_empty());
 }
+
+/// Records of a few executions in any order: as they should come, too early, twice, with holes, forgotten, made anew, and
+/// ones that do not read.
+struct Disorder {
+    random: u64,
+    folds: Vec<(Materializer, u64)>,
+    records: Vec<Record>,
+}
+
+impl Disorder {
+    fn draw(&mut self, below: u64) -> u64 {
+        self.random =
+            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) % below
+    }
+
+    fn new(seed: u64) -> Disorder {
+        let folds = (0..5).map(|n| (Materializer::new(ExecutionId::from_bytes([n; 16]), Timestamp(1)), 0));
+        Disorder { random: seed, folds: folds.collect(), records: Vec::new() }
+    }
+
+    fn add(&mut self, stream: Option<usize>, kind: u16, event_number: u64, body: Vec<u8>) {
+        self.records.push(Record {
+            sequence: self.records.len() as u64 + 1,
+            kind,
+            stream: stream.map(|n| StreamId([n as u8; 16])),
+            class: Class::NONE,
+            event_number,
+            time_ms: 2,
+            logical_size: 10,
+            body,
+            epoch: 1,
+        });
+    }
+
+    fn event(&mut self, n: usize, body: EventBody) {
+        let skip = self.draw(12) / 11;
+        let (fold, events) = &mut self.folds[n];
+        *events += 1 + skip;
+        let event = Event { sequence: *events, time: Timestamp(2), body };
+        fold.push(&event);
+        self.add(Some(n), event.body.kind(), event.sequence, body::encode(&event.body).unwrap());
+    }
+
+    fn end(&mut self, n: usize) {
+        let mut fold = self.folds[n].0.clone();
+        let sequence = self.folds[n].1 + 1;
+        if self.draw(6) == 0 {
+            fold.push(&Event { sequence, time: Timestamp(2), body: delta("what no event says") });
+        }
+        fold.push(&Event { sequence, time: Timestamp(2), body: completed() });
+        let result = MaterializedResult::of(&fold.into_snapshot(), 1024).unwrap();
+        if self.draw(6) > 0 {
+            self.add(
+                Some(n),
+                RecordKind::MaterializedResult.number(),
+                0,
+                body::encode_result(&result).unwrap(),
+            );
+        }
+        self.event(n, completed());
+    }
+
+    fn create(&mut self, n: usize) {
+        self.folds[n] = (Materializer::new(ExecutionId::from_bytes([n as u8; 16]), Timestamp(1)), 0);
+        let created = sealog_events::Created { created_at: Timestamp(1), identity: None };
+        self.add(Some(n), RecordKind::Created.number(), 0, body::encode_created(&created));
+    }
+
+    fn unreadable(&mut self, n: usize) {
+        let kinds = [
+            RecordKind::OutputDelta.number(),
+            RecordKind::MaterializedResult.number(),
+            RecordKind::Created.number(),
+            RecordKind::AttemptEvidence.number(),
+            79,
+            KIND_FORGET,
+        ];
+        let kind = kinds[self.draw(kinds.len() as u64) as usize];
+        self.add((kind != KIND_FORGET).then_some(n), kind, 1, vec![0xff; 3]);
+    }
+
+    fn records(mut self) -> Vec<Record> {
+        for _ in 0..60 {
+            let n = self.draw(5) as usize;
+            match self.draw(16) {
+                0..=2 => self.create(n),
+                3..=9 => self.event(n, delta("a")),
+                10..=12 => self.end(n),
+                13 => {
+                    let streams = vec![[n as u8; 16], [9; 16]];
+                    self.add(None, KIND_FORGET, 0, Forget { streams }.encode().unwrap());
+                }
+                14 => {
+                    let evidence = RecordKind::AttemptEvidence.number();
+                    let told =
+                        sealog_events::AttemptEvidence { attempt: 1, mark: sealog_events::Mark::RequestSent };
+                    self.add(Some(n), evidence, 0, body::encode_evidence(&told).unwrap());
+                }
+                _ => self.unreadable(n),
+            }
+        }
+        self.records
+    }
+}
+
+/// What `verify` says of them.
+fn said(survey: &Survey) -> (&[Finding], Vec<String>, u64, &BTreeSet<StreamId>) {
+    let executions = survey.executions.iter().map(|(stream, execution)| format!("{stream:?} {execution:?}"));
+    let executions = executions.collect::<BTreeSet<_>>().into_iter().collect();
+    (&survey.findings, executions, survey.forgotten, &survey.orphans)
+}
+
+/// Wherever a journal is cut into segments, and whichever of them come in parts: the same findings in the same order.
+#[test]
+fn parts_find_what_one_pass_finds() {
+    let mut kinds = HashMap::new();
+    for seed in 0..400 {
+        let records = Disorder::new(seed).records();
+        let mut whole = Survey::checking();
+        records.iter().for_each(|record| whole.record(&frame(), record));
+        whole.findings.iter().for_each(|finding| *kinds.entry(finding.what.words()).or_insert(0) += 1);
+        let mut survey = Survey::checking();
+        let (parts, mut cuts) = (survey.parts().unwrap(), Disorder::new(seed + 7));
+        let mut rest = records.as_slice();
+        while !rest.is_empty() {
+            let (segment, behind) = rest.split_at(rest.len().min(cuts.draw(30) as usize));
+            rest = behind;
+            if cuts.draw(4) == 0 {
+                segment.iter().for_each(|record| survey.record(&frame(), record));
+                continue;
+            }
+            let mut part = parts.make();
+            segment.iter().for_each(|record| part.record(&frame(), record));
+            survey.absorb(part);
+        }
+        assert_eq!(said(&survey), said(&whole), "seed {seed}");
+    }
+    assert!(kinds.len() >= 13, "{kinds:?}");
+}
+
+/// Who looks at single events or frames is told of them in order.
+#[test]
+fn only_a_check_comes_in_parts() {
+    assert!(Survey::looking(true, None).parts().is_none());
+    assert!(Survey::looking(false, Some(ExecutionId::from_bytes(ID))).parts().is_none());
+    assert!(Survey::checking().parts().is_some());
+}

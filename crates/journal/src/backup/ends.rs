@@ -1,10 +1,12 @@
 //! How far each segment provably came, as a scan hands its frames out. It holds no record.
 
+use std::any::Any;
+
 use sealog_journal_format::compacted::Sources;
 use sealog_journal_format::end::{EndRecord, How};
 use sealog_journal_format::{FrameKind, limits};
 
-use crate::recovery::findings::{FrameView, Sink};
+use crate::recovery::findings::{FrameView, Parts, Sink};
 
 /// What was handed out of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,13 @@ impl Ends {
         self.sources.iter().find(|(end, _)| end.segment == segment).copied()
     }
 
+    /// Takes what was seen of later segments.
+    pub fn take(&mut self, later: Ends) {
+        self.segments.extend(later.segments);
+        self.answer = later.answer.or(self.answer);
+        self.sources.extend(later.sources);
+    }
+
     fn reached(&mut self, segment: u64) -> &mut Reached {
         let known = self.segments.last().is_some_and(|reached| reached.end.segment == segment);
         if !known {
@@ -63,6 +72,17 @@ impl Ends {
 }
 
 impl Sink for Ends {
+    fn parts(&self) -> Option<Parts> {
+        let asked = self.asked;
+        Some(Parts::new(move || Ends { asked, ..Ends::default() }))
+    }
+
+    fn absorb(&mut self, part: Box<dyn Any>) {
+        if let Ok(part) = part.downcast::<Ends>() {
+            self.take(*part);
+        }
+    }
+
     fn frame(&mut self, frame: &FrameView) {
         let header = &frame.header;
         let chain = sealog_seal::chain(&header.previous_chain, &header.encode());

@@ -1,6 +1,8 @@
 //! What a scan hands out and what it found, in words that name no byte of a record. Types only: the reading is
 //! `scan`'s, the verdicts are `table`'s.
 
+use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 use sealog_disk::{Name, io};
@@ -32,12 +34,61 @@ pub trait Sink {
         true
     }
 
+    /// What makes sinks for one ended segment each, which other threads fill while this one waits for their turn. `None`:
+    /// everything comes to this one, in order.
+    fn parts(&self) -> Option<Parts> {
+        None
+    }
+
+    /// Takes what came to a part, as if it had come here. In journal order: everything before it was taken, and what
+    /// comes behind it was not. Only what of a segment was sound to the last byte comes in a part.
+    fn absorb(&mut self, _part: Box<dyn Any>) {}
+
     fn frame(&mut self, _frame: &FrameView) {}
     fn record(&mut self, _frame: &FrameView, _record: &Record) {}
     /// What a compacted segment replaces, once it was read.
     fn sources(&mut self, _sources: &Sources) {}
     /// In a start that takes digests: the summary of an ended segment instead of its frames and records.
     fn summary(&mut self, _segment: &SegmentFacts, _summary: &SummaryReader<'_>) {}
+}
+
+/// A sink that another thread fills, from the first frame of a segment to its last.
+pub trait Part: Sink + Any + Send + fmt::Debug {}
+
+impl<T: Sink + Any + Send + fmt::Debug> Part for T {}
+
+impl Sink for Box<dyn Part> {
+    fn frame(&mut self, frame: &FrameView) {
+        (**self).frame(frame);
+    }
+
+    fn record(&mut self, frame: &FrameView, record: &Record) {
+        (**self).record(frame, record);
+    }
+
+    fn sources(&mut self, sources: &Sources) {
+        (**self).sources(sources);
+    }
+}
+
+/// Makes parts, on any thread.
+#[derive(Clone)]
+pub struct Parts(Arc<dyn Fn() -> Box<dyn Part> + Send + Sync>);
+
+impl Parts {
+    pub fn new<P: Part>(make: impl Fn() -> P + Send + Sync + 'static) -> Parts {
+        Parts(Arc::new(move || Box::new(make())))
+    }
+
+    pub fn make(&self) -> Box<dyn Part> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Parts(..)")
+    }
 }
 
 /// An ended segment of which a start has not read everything.
@@ -55,6 +106,19 @@ pub struct Unchecked {
 impl<A: Sink, B: Sink> Sink for (A, B) {
     fn wants_contents(&self) -> bool {
         self.0.wants_contents() || self.1.wants_contents()
+    }
+
+    fn parts(&self) -> Option<Parts> {
+        let (first, second) = (self.0.parts()?, self.1.parts()?);
+        Some(Parts::new(move || (first.make(), second.make())))
+    }
+
+    fn absorb(&mut self, part: Box<dyn Any>) {
+        if let Ok(both) = part.downcast::<(Box<dyn Part>, Box<dyn Part>)>() {
+            let (first, second) = *both;
+            self.0.absorb(first);
+            self.1.absorb(second);
+        }
     }
 
     fn frame(&mut self, frame: &FrameView) {

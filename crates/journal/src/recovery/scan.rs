@@ -13,6 +13,7 @@ use crate::error::{Place, Result};
 use crate::head::HeadState;
 use crate::record::Record;
 use crate::recovery::findings::{FrameView, Gap, Problem, Scan, SegmentFacts, Sink};
+use crate::recovery::merge::Placed;
 use crate::recovery::sweep::Sweep;
 use crate::recovery::table::{self, Decision, Found, Position, Verdict};
 use crate::recovery::walk::{Expect, Walker};
@@ -58,8 +59,12 @@ pub(crate) fn scan_files(
     sink: &mut dyn Sink,
 ) -> Result<Scan> {
     // Beside a live writer segments end while they are looked at.
-    let verdicts = (!options.live && !sink.wants_contents()).then_some(Sweep::Verdicts);
-    run(store, head, files, options, verdicts, sink, None).map(|(scan, _)| scan)
+    let sweep = match sink.wants_contents() {
+        _ if options.live => None,
+        true => sink.parts().map(Sweep::Contents),
+        false => Some(Sweep::Verdicts),
+    };
+    run(store, head, files, options, sweep, sink, None).map(|(scan, _)| scan)
 }
 
 /// The scan of a start: everything is judged as the page cache shows it before `rely` is called; behind that the last
@@ -248,30 +253,13 @@ impl Scanner<'_> {
         plaintext: &[u8],
     ) {
         if !self.judging {
-            self.hand_out(segment, header, offset, plaintext);
+            hand_out(self.sink, segment, header, offset, plaintext);
         }
         facts.frames += 1;
         facts.records += u64::from(header.record_count);
         facts.last_sequence = header.next_sequence() - 1;
         facts.end_offset = offset + header.frame_bytes();
         facts.sealed = header.kind == FrameKind::Seal;
-    }
-
-    fn hand_out(&mut self, segment: &Segment, header: &FrameHeader, offset: u64, plaintext: &[u8]) {
-        let epoch = segment.header.epoch;
-        let view = FrameView { segment: segment.number, offset, epoch, header: *header };
-        self.sink.frame(&view);
-        if header.kind != FrameKind::Group {
-            return;
-        }
-        // The walk has checked them. One record after the other takes the same memory.
-        let Ok(group) = GroupReader::new(plaintext, header.record_count) else { return };
-        let mut record = Record::blank();
-        for (read, sequence) in group.zip(header.first_sequence..) {
-            let Ok(read) = read else { return };
-            record.take(&read, sequence, epoch);
-            self.sink.record(&view, &record);
-        }
     }
 
     fn finish(
@@ -289,6 +277,39 @@ impl Scanner<'_> {
         }
         self.out.segments.push(facts);
         end
+    }
+}
+
+/// Hands out a frame, and the records of a group.
+pub(crate) fn hand_out(
+    sink: &mut dyn Sink,
+    segment: &Segment,
+    header: &FrameHeader,
+    offset: u64,
+    plaintext: &[u8],
+) {
+    let epoch = segment.header.epoch;
+    let view = FrameView { segment: segment.number, offset, epoch, header: *header };
+    sink.frame(&view);
+    if header.kind != FrameKind::Group {
+        return;
+    }
+    // The walk has checked them. One record after the other takes the same memory.
+    let Ok(group) = GroupReader::new(plaintext, header.record_count) else { return };
+    let mut record = Record::blank();
+    for (read, sequence) in group.zip(header.first_sequence..) {
+        let Ok(read) = read else { return };
+        record.take(&read, sequence, epoch);
+        sink.record(&view, &record);
+    }
+}
+
+/// Hands out records of a compacted segment that have come into their order.
+pub(crate) fn hand_out_merged(sink: &mut dyn Sink, segment: &Segment, ready: Vec<Placed>) {
+    for placed in ready {
+        let epoch = placed.record.epoch;
+        let view = FrameView { segment: segment.number, offset: placed.offset, epoch, header: placed.header };
+        sink.record(&view, &placed.record);
     }
 }
 

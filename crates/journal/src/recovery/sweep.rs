@@ -15,6 +15,8 @@ use sealog_journal_format::names::SegmentName;
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::recovery::evidence;
+use crate::recovery::findings::{Part, Parts, Sink};
+use crate::recovery::scan::{hand_out, hand_out_merged};
 use crate::recovery::walk::{Bodies, Step, Walker};
 use crate::segment::Segment;
 use crate::shared::lock;
@@ -22,16 +24,20 @@ use crate::store::Store;
 use crate::summary::{self, Summary};
 
 /// Summaries that wait for their turn, in bytes: what is being made comes on top.
-const HELD_BYTES_MAX: usize = 24 << 20;
+const HELD_BYTES_MAX: u64 = 24 << 20;
+/// Parts that wait for their turn, in bytes of the frames they are made of: no more than one of the longest segments.
+const PARTS_BYTES_MAX: u64 = 64 << 20;
 
 /// What is asked of ended segments before they are walked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Sweep {
     /// Their summaries, by a start that takes digests of this version. `bytes_max`: how much of them is read, the newest
     /// first, in bytes of frames.
     Summaries { digest_version: u32, bytes_max: u64 },
     /// Whether they are sound to the last byte, bodies opened; nothing else is wanted.
     Verdicts,
+    /// The same, and what is in them.
+    Contents(Parts),
 }
 
 /// An ended segment between two links.
@@ -49,18 +55,20 @@ pub(crate) struct Job {
 pub(crate) enum Swept {
     /// The segment has to be walked.
     Unknown,
-    /// Sound to the last byte.
-    Sound { end: EndRecord, records: u64 },
+    /// Sound to the last byte, with what was wanted of it.
+    Sound { end: EndRecord, records: u64, part: Option<Box<dyn Part>> },
     /// Sound, with what its summary says. `read`: every header and every stored byte; otherwise only segment header,
     /// link and seal.
     Summarised { read: bool, summary: Summary },
 }
 
 impl Swept {
-    fn bytes(&self) -> usize {
+    /// What counts against `Ahead::held_max`.
+    fn bytes(&self) -> u64 {
         match self {
-            Swept::Unknown | Swept::Sound { .. } => 0,
-            Swept::Summarised { summary, .. } => summary.bytes(),
+            Swept::Unknown | Swept::Sound { part: None, .. } => 0,
+            Swept::Sound { end, part: Some(_), .. } => data_bytes(end),
+            Swept::Summarised { summary, .. } => summary.bytes() as u64,
         }
     }
 }
@@ -70,7 +78,7 @@ struct State {
     next: usize,
     wanted: usize,
     done: BTreeMap<usize, Swept>,
-    held_bytes: usize,
+    held_bytes: u64,
     over: bool,
     /// No worker was to be had.
     alone: bool,
@@ -82,6 +90,7 @@ pub(crate) struct Ahead {
     /// With whether all of it is to be read.
     jobs: Vec<(Job, bool)>,
     sweep: Sweep,
+    held_max: u64,
     disk: Arc<dyn Disk>,
     codec: Arc<dyn Codec>,
     state: Mutex<State>,
@@ -91,15 +100,26 @@ pub(crate) struct Ahead {
 
 impl Ahead {
     pub fn new(store: &Store, jobs: Vec<Job>, sweep: Option<Sweep>, threads: usize) -> Ahead {
-        let jobs = match sweep {
+        let jobs = match &sweep {
             None => Vec::new(),
-            Some(Sweep::Summaries { bytes_max, .. }) => newest_read(jobs, bytes_max),
-            Some(Sweep::Verdicts) => newest_read(jobs, u64::MAX),
+            Some(Sweep::Summaries { bytes_max, .. }) => newest_read(jobs, *bytes_max),
+            Some(Sweep::Verdicts | Sweep::Contents(_)) => newest_read(jobs, u64::MAX),
         };
+        let held_max =
+            if matches!(sweep, Some(Sweep::Contents(_))) { PARTS_BYTES_MAX } else { HELD_BYTES_MAX };
         let sweep = sweep.unwrap_or(Sweep::Verdicts);
         let threads = if threads < 2 || jobs.len() < 2 { 0 } else { threads.min(jobs.len()) };
         let (disk, codec) = (Arc::clone(&store.disk), Arc::clone(&store.codec));
-        Ahead { jobs, sweep, disk, codec, state: Mutex::default(), changed: Condvar::new(), threads }
+        Ahead {
+            jobs,
+            sweep,
+            held_max,
+            disk,
+            codec,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            threads,
+        }
     }
 
     /// Runs `consume` with the workers beside it.
@@ -153,7 +173,7 @@ impl Ahead {
             let swept = self.run(job);
             let mut state = lock(&self.state);
             // Jobs are begun in order, so the one that is wanted is always being done or done, and is never held up.
-            while !state.over && state.wanted < job && state.held_bytes + swept.bytes() > HELD_BYTES_MAX {
+            while !state.over && state.wanted < job && state.held_bytes + swept.bytes() > self.held_max {
                 state = self.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
             }
             state.held_bytes += swept.bytes();
@@ -168,19 +188,26 @@ impl Ahead {
             return Swept::Unknown;
         };
         let (read, codec) = (*read, &*self.codec);
-        let swept = own_end(segment, start, end, codec).ok().flatten().and_then(|end| match self.sweep {
+        let swept = own_end(segment, start, end, codec).ok().flatten().and_then(|end| match &self.sweep {
             Sweep::Summaries { digest_version, .. } => {
                 // First what is there or not, then what takes long.
-                let summary = summary::load(&*self.disk, segment, &end, digest_version)?;
+                let summary = summary::load(&*self.disk, segment, &end, *digest_version)?;
                 let sound = match read {
-                    true => is_sound(segment, start, &end, Bodies::Summed, codec).ok()?.is_some(),
+                    true => is_sound(segment, start, &end, Bodies::Summed, codec, None).ok()?.is_some(),
                     false => segment.length >= end.end_offset,
                 };
                 sound.then_some(Swept::Summarised { read, summary })
             }
             Sweep::Verdicts => {
-                let records = is_sound(segment, start, &end, Bodies::Opened, codec).ok()??;
-                Some(Swept::Sound { end, records })
+                let records = is_sound(segment, start, &end, Bodies::Opened, codec, None).ok()??;
+                Some(Swept::Sound { end, records, part: None })
+            }
+            Sweep::Contents(parts) => {
+                // What a part was given before something turned out not to be sound goes with the part.
+                let mut part = parts.make();
+                let records =
+                    is_sound(segment, start, &end, Bodies::Opened, codec, Some(&mut part)).ok()??;
+                Some(Swept::Sound { end, records, part: Some(part) })
             }
         });
         segment.release();
@@ -256,13 +283,15 @@ pub(crate) fn data_bytes(end: &EndRecord) -> u64 {
 }
 
 /// How many records there are, if every header authenticates and links, every body keeps its CRC, or opens and keeps the
-/// rules, and the segment ends exactly at `end`, then zeros or nothing; of a compacted one nothing.
+/// rules, and the segment ends exactly at `end`, then zeros or nothing; of a compacted one nothing. `sink` gets what a walk
+/// that goes on would hand out until then.
 fn is_sound(
     segment: &Segment,
     start: &EndRecord,
     end: &EndRecord,
     bodies: Bodies,
     codec: &dyn Codec,
+    mut sink: Option<&mut dyn Sink>,
 ) -> Result<Option<u64>> {
     let walker = Walker::new(segment, start, false, codec)?;
     let mut walker = if bodies == Bodies::Summed { walker.summed() } else { walker };
@@ -271,10 +300,17 @@ fn is_sound(
         match walker.step()? {
             Step::Frame(frame) => {
                 records += u64::from(frame.header.record_count);
-                walker.take_ready();
+                let ready = walker.take_ready();
+                if let Some(sink) = &mut sink {
+                    hand_out(*sink, segment, &frame.header, frame.offset, walker.plaintext());
+                    hand_out_merged(*sink, segment, ready);
+                }
             }
             Step::Stop(_) => return Ok(None),
         }
+    }
+    if let (Some(sink), Some(sources)) = (sink, &walker.sources) {
+        sink.sources(sources);
     }
     let behind = match segment.is_compacted() {
         true => walker.window.length() == walker.next.offset,

@@ -12,7 +12,7 @@ use super::tails::published_fourth;
 use crate::JournalError;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Outcome {
+pub(crate) enum Outcome {
     Sound,
     Torn(u64, u64),
     /// Damage at a segment and an offset.
@@ -24,7 +24,8 @@ enum Outcome {
 
 use Outcome::{Damage, File, Missing, Sound, Torn};
 
-type Case = (u8, &'static str, SimDisk, Outcome);
+/// The row of the table, words, the image, and what is said of it.
+pub(crate) type Case = (u8, &'static str, SimDisk, Outcome);
 
 fn changed(image: &Image, change: impl FnOnce(&SimDisk)) -> SimDisk {
     let disk = image.disk.fork();
@@ -189,13 +190,19 @@ fn same_verdict(case: &Case) {
     }
 }
 
-#[test]
-fn every_row_is_reached_by_an_image_and_judged_alike() {
+/// Every row of the table.
+pub(crate) fn cases() -> Vec<Case> {
     let [killed, idle, closed] = [End::Killed, End::Idle, End::Closed].map(Image::new);
     let mut cases = rows_1_to_3(&idle, &closed);
     cases.extend(rows_4_to_6(&killed, &idle, &closed));
     cases.extend(rows_7_to_9(&killed, &idle, &closed));
     cases.extend(rows_10_and_11(&idle));
+    cases
+}
+
+#[test]
+fn every_row_is_reached_by_an_image_and_judged_alike() {
+    let cases = cases();
     cases.iter().for_each(same_verdict);
     let reached: BTreeSet<u8> = cases.iter().map(|case| case.0).collect();
     assert_eq!(reached, (1..=11).collect());

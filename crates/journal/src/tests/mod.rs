@@ -27,6 +27,7 @@ mod fold_codec;
 mod keys;
 mod limits;
 mod order;
+mod parts;
 mod ranges;
 mod readers;
 mod readers_compaction;

@@ -346,7 +346,7 @@ fn several_threads_find_the_same() {
 }
 
 /// The same journal compacted, with summaries of what came of that; their names.
-fn compacted() -> (SimDisk, Vec<Name>) {
+pub(crate) fn compacted() -> (SimDisk, Vec<Name>) {
     let (disk, _) = summarised();
     let opened = bench_on(disk.clone(), 50).open().unwrap();
     opened.journal.compact_all(&mut |_| {}).unwrap();

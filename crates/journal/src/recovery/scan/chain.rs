@@ -109,7 +109,7 @@ impl Scanner<'_> {
                     (before_last.walking, before_last.segments) = (walking, self.out.segments.len());
                     before_last.opened = self.out.opened.len();
                 }
-                self.walk(&chain, at, &mut walking, &ahead.take(at))?;
+                self.walk(&chain, at, &mut walking, ahead.take(at))?;
             }
             self.behind_chain(&walking);
             match rely {
@@ -134,7 +134,7 @@ impl Scanner<'_> {
         self.judging = true;
         let mut walking = before.walking;
         for at in before.at..chain.segments.len() {
-            self.walk(chain, at, &mut walking, &Swept::Unknown)?;
+            self.walk(chain, at, &mut walking, Swept::Unknown)?;
         }
         self.judging = false;
         let again = std::mem::replace(&mut self.out, first);
@@ -147,7 +147,7 @@ impl Scanner<'_> {
             && follower(&again) == follower(out))
     }
 
-    fn walk(&mut self, chain: &Chain, at: usize, walking: &mut Walking, swept: &Swept) -> Result<()> {
+    fn walk(&mut self, chain: &Chain, at: usize, walking: &mut Walking, swept: Swept) -> Result<()> {
         let number = chain.names[at].first();
         if number != walking.before + 1 {
             walking.lost = walking.lost.or(Some(walking.before + 1));

@@ -3,11 +3,11 @@
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::names::SegmentName;
 
-use super::{Scanner, place};
+use super::{Scanner, hand_out_merged, place};
 use crate::codec::Codec;
 use crate::error::{Place, Result};
 use crate::recovery::evidence;
-use crate::recovery::findings::{FrameView, Gap, SegmentFacts};
+use crate::recovery::findings::{Gap, SegmentFacts};
 use crate::recovery::table::{self, Found, Position, Verdict};
 use crate::recovery::walk::{Step, Walker};
 use crate::segment::Segment;
@@ -45,7 +45,7 @@ impl Scanner<'_> {
                     Step::Frame(frame) => {
                         let (header, offset) = (frame.header, frame.offset);
                         self.deliver(segment, &mut facts, &header, offset, &[]);
-                        self.in_order(segment, &mut walker);
+                        hand_out_merged(self.sink, segment, walker.take_ready());
                         continue;
                     }
                     Step::Stop(found) => found,
@@ -61,22 +61,13 @@ impl Scanner<'_> {
             }
         }
         walker.give_up_merging();
-        self.in_order(segment, &mut walker);
+        hand_out_merged(self.sink, segment, walker.take_ready());
         self.head_inside(segment, &walker);
         if let Some(sources) = walker.sources.as_ref().filter(|_| !self.judging) {
             self.sink.sources(sources);
         }
         self.out.segments.push(SegmentFacts { last_sequence: header.link_out.last_sequence, ..facts });
         Ok(header.link_out)
-    }
-
-    fn in_order(&mut self, segment: &Segment, walker: &mut Walker<'_>) {
-        for placed in walker.take_ready() {
-            let epoch = placed.record.epoch;
-            let view =
-                FrameView { segment: segment.number, offset: placed.offset, epoch, header: placed.header };
-            self.sink.record(&view, &placed.record);
-        }
     }
 
     /// Goes on behind damage. Which records of the rest were in the hole is not known.

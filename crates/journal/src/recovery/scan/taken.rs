@@ -14,7 +14,7 @@ impl Scanner<'_> {
         segment: &Segment,
         start: &EndRecord,
         end: &EndRecord,
-        swept: &Swept,
+        swept: Swept,
     ) -> bool {
         let facts = |own: &EndRecord, records: u64| SegmentFacts {
             frames: own.frames,
@@ -27,12 +27,15 @@ impl Scanner<'_> {
         };
         let (read, summary) = match swept {
             Swept::Unknown => return false,
-            Swept::Sound { end, records } => {
-                let facts = facts(end, *records);
+            Swept::Sound { end, records, part } => {
+                let facts = facts(&end, records);
                 self.out.segments.push(facts);
+                if let Some(part) = part {
+                    self.sink.absorb(part);
+                }
                 return true;
             }
-            Swept::Summarised { read, summary } => (*read, summary),
+            Swept::Summarised { read, summary } => (read, summary),
         };
         let Some(contents) = summary.read() else { return false };
         // Of a compacted one some sequences may have no record any more.
