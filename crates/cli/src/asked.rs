@@ -143,6 +143,8 @@ pub fn not_answered(error: ClientError, otherwise: Exit) -> Failure {
             .next("name a file with a token of the node whose scope is enough: --token-file FILE"),
         ClientError::Api(api) if api.status == 400 => Failure::usage("invalid_request", what)
             .next("correct the command; `sealog help` shows every flag"),
+        ClientError::NotHttp(_) => Failure::new(otherwise, "no_answer", what)
+            .next("give the address as the node's first line says it: --url"),
         _ => Failure::new(otherwise, "no_answer", what).next("run the same command again in a moment"),
     };
     failure.because(error)

@@ -88,6 +88,10 @@ pub fn not_reached(error: &ClientError) -> Option<Failure> {
             Distrust::OtherName => {
                 "ask by a name that the node's certificate is for: --url https://NAME:PORT"
             }
+            Distrust::Authority => {
+                "give the node a certificate that is no CA's, as with: openssl req -x509 .. -addext \
+                 basicConstraints=critical,CA:FALSE"
+            }
             Distrust::Expired | Distrust::NotYetValid | Distrust::NotInOrder => {
                 "give the node another certificate: serve --tls-cert FILE --tls-key FILE"
             }

@@ -32,6 +32,9 @@ pub enum Distrust {
     /// It belongs to somebody of another name.
     #[error("its certificate is for another name than the address says")]
     OtherName,
+    /// It is a CA's own, as `openssl req -x509` makes one unless it is told otherwise.
+    #[error("its certificate is that of a CA, which signs others and stands for no node")]
+    Authority,
     /// Anything else that a verifier finds.
     #[error("its certificate is not in order")]
     NotInOrder,
@@ -67,6 +70,9 @@ pub enum ClientError {
     /// The connection failed under way.
     #[error("the connection to the node broke")]
     Transport(#[source] hyper::Error),
+    /// Something came back that is no HTTP, as from a node that speaks TLS.
+    #[error("what answered speaks no HTTP; a node with TLS is asked over https://")]
+    NotHttp(#[source] hyper::Error),
     /// The node said nothing for too long.
     #[error("the node did not answer in time")]
     TimedOut,
@@ -105,7 +111,9 @@ impl ClientError {
             | Self::NotTrusted(_)
             | Self::NoTls(_) => false,
             Self::Api(failure) => failure.status >= 500 && failure.status != 503,
+            // A broken stream of a node may look like it, too.
             Self::Transport(_)
+            | Self::NotHttp(_)
             | Self::TimedOut
             | Self::Protocol(_)
             | Self::TooLarge { .. }

@@ -68,6 +68,11 @@ fn distrust(why: &CertificateError) -> Distrust {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             Distrust::OtherName
         }
+        CertificateError::Other(other)
+            if other.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::CaUsedAsEndEntity) =>
+        {
+            Distrust::Authority
+        }
         // Theirs, and open to additions.
         _ => Distrust::NotInOrder,
     }

@@ -114,7 +114,7 @@ impl Client {
             .body(Full::new(call.body))
             .map_err(|_| ClientError::BadBaseUrl("it cannot stand in a request"))?;
         match timeout(options.answer, sender.send_request(request)).await {
-            Ok(answer) => answer.map_err(ClientError::Transport),
+            Ok(answer) => answer.map_err(no_head),
             Err(_) => Err(ClientError::TimedOut),
         }
     }
@@ -140,5 +140,12 @@ impl Client {
             Ok(Answer { status, body: body.freeze() })
         };
         timeout(self.options.answer, reading).await.unwrap_or(Err(ClientError::TimedOut))
+    }
+}
+
+fn no_head(error: hyper::Error) -> ClientError {
+    match error.is_parse() {
+        true => ClientError::NotHttp(error),
+        false => ClientError::Transport(error),
     }
 }

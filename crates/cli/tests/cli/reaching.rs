@@ -144,6 +144,32 @@ fn a_certificate_that_does_not_hold_stops_every_verb_before_anything_is_sent() {
     assert_eq!(listed["data"].as_array().unwrap().len(), 0);
 }
 
+/// What `openssl req -x509` makes is a CA: it is refused with what to do about it. The same without that holds.
+#[test]
+fn a_self_signed_certificate_is_its_own_root_unless_it_is_a_cas() {
+    let bench = Bench::new();
+    for is_ca in [true, false] {
+        let mut params = CertificateParams::new(NAMES.map(str::to_owned)).unwrap();
+        if is_ca {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
+        let key = KeyPair::generate().unwrap();
+        let made = params.self_signed(&key).unwrap();
+        bench.write("cert.pem", made.pem().as_bytes(), 0o644);
+        bench.write("key.pem", key.serialize_pem().as_bytes(), 0o600);
+        let node = bench.node(&TLS);
+        let asked = bench.run(&["ps", "--url", node.url(), "--ca-file", "cert.pem"]);
+        if is_ca {
+            let ran = asked.expect(2);
+            assert_eq!(ran.word(), "not_trusted");
+            assert!(ran.stderr.contains("that of a CA") && ran.stderr.contains("CA:FALSE"), "{}", ran.stderr);
+        } else {
+            asked.expect(0);
+        }
+        assert_eq!(node.stop().0, Some(0));
+    }
+}
+
 #[test]
 fn a_stream_is_not_taken_up_again_at_somebody_else() {
     let bench = Bench::new();
@@ -184,7 +210,10 @@ fn http_and_https_are_told_apart() {
     assert_eq!(plain.stop().0, Some(0));
     let node = bench.node(&TLS);
     let url = node.url().replace("https://", "http://");
-    assert_eq!(bench.run(&["ps", "--url", &url]).expect(75).word(), "no_answer");
+    let ran = bench.run(&["ps", "--url", &url]).expect(75);
+    assert_eq!(ran.word(), "no_answer");
+    assert!(ran.stderr.contains("a node with TLS is asked over https://"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("next: give the address as the node's first line"), "{}", ran.stderr);
     assert_eq!(node.stop().0, Some(0));
 }
 
