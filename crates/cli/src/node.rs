@@ -337,7 +337,7 @@ fn tell_recovery(opened: &Opened, render: Render) {
         for reached in Reached::ALL {
             let so_far = opened.interrupted.iter().filter(|one| one.reached == Some(*reached)).count();
             if so_far > 0 {
-                render.note(&format!("of these, {so_far}: {}", reached.words()));
+                render.note(&format!("{so_far} of these: {}", reached.words()));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The address of a node: `https://host[:port][/prefix]`, the same with `http`, or `unix:PATH`.
 
+use std::io;
 use std::net::IpAddr;
 use std::os::unix::net::SocketAddr;
 use std::path::PathBuf;
@@ -61,6 +62,26 @@ impl BaseUrl {
         };
         let prefix = path.trim_end_matches('/').to_owned();
         Ok(Self { authority: authority.to_owned(), place, prefix })
+    }
+
+    /// Says where no connection was to be had.
+    pub fn named(&self, error: ClientError) -> ClientError {
+        match error {
+            ClientError::Connect(cause) => {
+                ClientError::Connect(io::Error::new(cause.kind(), format!("{}: {cause}", self.shown())))
+            }
+            other => other,
+        }
+    }
+
+    fn shown(&self) -> String {
+        match &self.place {
+            Place::Plain { host, port } | Place::Tls { host, port, .. } if host.contains(':') => {
+                format!("[{host}]:{port}")
+            }
+            Place::Plain { host, port } | Place::Tls { host, port, .. } => format!("{host}:{port}"),
+            Place::Socket(path) => path.to_string_lossy().escape_debug().to_string(),
+        }
     }
 
     /// Whether what is sent there crosses a network that anybody may read.
@@ -146,6 +167,23 @@ mod tests {
         check("unix:/run/a b/node.sock", "socket /run/a b/node.sock", "");
         assert_eq!(BaseUrl::parse("http://[::1]:1").unwrap().authority, "[::1]:1");
         assert_eq!(BaseUrl::parse("unix:/s").unwrap().authority, "localhost");
+    }
+
+    #[test]
+    fn a_lost_connection_names_where_it_went() {
+        let refused = || ClientError::Connect(io::ErrorKind::ConnectionRefused.into());
+        for (url, place) in [
+            ("http://127.0.0.1:4320/p", "127.0.0.1:4320: "),
+            ("https://node.example.com", "node.example.com:443: "),
+            ("http://[::1]:1", "[::1]:1: "),
+            ("unix:/run/a b.sock", "/run/a b.sock: "),
+        ] {
+            let ClientError::Connect(cause) = BaseUrl::parse(url).unwrap().named(refused()) else {
+                panic!("{url}")
+            };
+            assert_eq!(cause.kind(), io::ErrorKind::ConnectionRefused);
+            assert!(cause.to_string().starts_with(place), "{cause}");
+        }
     }
 
     #[test]

@@ -92,8 +92,8 @@ impl Client {
     pub(crate) async fn open(&self, call: Call) -> Result<Response<Incoming>, ClientError> {
         let Self { base, options, authorization, .. } = self;
         let stream = match timeout(options.connect, self.connect()).await {
-            Ok(connected) => connected?,
-            Err(_) => return Err(ClientError::Connect(io::ErrorKind::TimedOut.into())),
+            Ok(connected) => connected.map_err(|error| base.named(error))?,
+            Err(_) => return Err(base.named(ClientError::Connect(io::ErrorKind::TimedOut.into()))),
         };
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::Transport)?;

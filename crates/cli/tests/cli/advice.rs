@@ -146,6 +146,7 @@ fn what_comes_next_is_something_that_the_verb_can_do() {
     ] {
         let ran = bench.run(&[verb, &url].concat()).expect(75);
         assert_eq!(ran.word(), "no_node");
+        assert!(ran.stderr.contains("because: 127.0.0.1:1: "), "{}", ran.stderr);
         assert_eq!(ran.stderr.contains("--data-dir DIR"), reads_a_journal, "{verb:?}: {}", ran.stderr);
     }
     bench.write("token", b"sealog_x", 0o644);
