@@ -177,14 +177,14 @@ async fn route_and_attempt(run: &mut Run) -> Result<Result<Completion, Failure>,
     let manifests = catalog::read(&run.inner.providers())?;
     let candidates = route::candidates(&run.request, &manifests);
     if candidates.is_empty() {
-        return Err(route::unavailable().into());
+        return Err(route::unavailable(&run.request, &manifests).into());
     }
     if let Some(cause) = run.stop_cause() {
         return Err(cause.to_failure().into());
     }
     let allowance = Allowance::new(&run.request.routing, candidates.len());
     allowance.may_start(run.elapsed_ms())?;
-    let mut end = Err(route::unavailable());
+    let mut end = Err(route::unavailable(&run.request, &manifests));
     for (number, target) in (1..).zip(candidates) {
         let failure = match attempt(run, &target, number).await {
             Ok(stop_reason) => return Ok(Ok(Completion { target, stop_reason })),

@@ -153,3 +153,34 @@ fn one_target_alone_if_it_is_named_and_can_do_it() {
     };
     assert_eq!((found("a", "2"), found("a", "3"), found("b", "2")), (1, 0, 0));
 }
+
+/// RM-5: nobody has to guess which of the things that were asked for is not there.
+#[test]
+fn what_no_model_has_is_said() {
+    let manifests = [
+        provider("a", vec![model("1", |model| model.tools = true)]),
+        provider("b", vec![model("2", |model| model.input_modalities.push(Modality::Image))]),
+    ];
+    let check = |members: &str, manifests: &[ProviderManifest], words: &str| {
+        let request = request(members);
+        assert_eq!(candidates(&request, manifests), [], "{members}");
+        let message = unavailable(&request, manifests).message;
+        assert!(message.starts_with("No provider ") && message.ends_with(words), "{members}: {message}");
+    };
+    let image = r#""input":[{"type":"image","uri":"u"}]"#;
+    let audio = r#""input":[{"type":"audio","uri":"u"}]"#;
+    check("", &[], "has the requested ability");
+    check(audio, &manifests, "takes this kind of input");
+    check(r#""requirements":{"input_modalities":["video"]}"#, &manifests, "takes this kind of input");
+    check(r#""requirements":{"output_modalities":["image"]}"#, &manifests, "gives this kind of output");
+    check(r#""requirements":{"tools":true}"#, &manifests[1..], "takes tools");
+    check(r#""requirements":{"structured_output":true}"#, &manifests, "has structured output");
+    check(r#""requirements":{"async":true}"#, &manifests, "is asynchronous");
+    check(r#""requirements":{"cancel":true}"#, &manifests, "can be cancelled");
+    // Each is there, but not with the same model.
+    check(
+        &format!(r#"{image},"requirements":{{"tools":true}}"#),
+        &manifests,
+        "has all of the requested capabilities",
+    );
+}
