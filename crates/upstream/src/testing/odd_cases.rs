@@ -4,6 +4,7 @@
 //! large, as something else, or not at all. Cases that must end by a timeout use short ones.
 
 mod marks;
+mod transfers;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,6 +134,7 @@ pub async fn run(
     suite.something_else().await?;
     suite.statuses().await?;
     suite.redirects().await?;
+    suite.transfers().await?;
     suite.given_up().await?;
     suite.marks().await?;
     Ok(suite.wrong.0)

@@ -84,6 +84,31 @@ fn failed(outcome: &Outcome, code: PortableCode, retryable: bool, provider_code:
 
 const SUBMIT: &str = "POST /fal-ai/some/model";
 
+/// A refusal whose body nobody must wait for.
+fn endless(status: u16) -> Script {
+    let headers = ["content-type: application/json", "content-length: 1000000"];
+    Script::new().head(status, &headers).send("{").stall()
+}
+
+/// What a queue cannot do is refused before anything is sent.
+#[tokio::test]
+async fn requirements_that_a_queue_cannot_meet_are_refused() {
+    let server = queue(vec![submitted()]).await;
+    let provider = provider(&server);
+    for needs in [
+        json!({"stream": true}),
+        json!({"tools": true}),
+        json!({"structured_output": true}),
+        json!({"output_modalities": ["video"]}),
+        json!({"input_modalities": ["image"]}),
+    ] {
+        let body = json!({"ability": "image-generation", "input": [{"type": "text", "text": "a"}], "requirements": needs});
+        let refused = provider.execute(testing::call(&body, MODEL, &AbortSignal::new())).next().await;
+        assert_eq!(refused.unwrap().unwrap_err().code, PortableCode::CapabilityUnavailable, "{needs}");
+    }
+    assert_eq!(server.connections(), 0);
+}
+
 /// Statement 60.
 #[tokio::test]
 async fn facts_60_a_task_is_submitted_watched_and_fetched() {
@@ -271,6 +296,8 @@ async fn a_refused_submission_keeps_its_class_and_a_lost_one_is_never_retried() 
         (json_answer(429, json!({"canary": 1})), RateLimited, true, Some("429")),
         (json_answer(503, json!({"canary": 1})), ProviderUnavailable, true, Some("503")),
         (json_answer(422, json!({"canary": 1})), ProviderUnavailable, false, Some("422")),
+        (endless(503), ProviderUnavailable, true, Some("503")),
+        (endless(400), ProviderUnavailable, false, Some("400")),
         (Script::new(), ProviderUnavailable, false, None),
         (Script::new().reset(), ProviderUnavailable, false, None),
         (Script::new().send("HTTP/1.1 200 OK\r\ncont").stall(), ProviderUnavailable, false, None),
@@ -338,14 +365,17 @@ async fn an_unsafe_address_beside_a_safe_cancel_gives_the_task_up() {
 async fn facts_64_redirects_are_never_followed() {
     let elsewhere = queue(vec![image()]).await;
     let location = format!("location: {}", elsewhere.url("/r"));
-    let redirect = || Script::new().head(307, &[&location, "content-length: 0"]);
-    for scripts in [
-        vec![redirect()],
-        vec![submitted(), redirect(), redirect()],
-        vec![submitted(), status("COMPLETED"), redirect()],
-    ] {
-        let server = queue(scripts).await;
-        failed(&run(&provider(&server)).await, PortableCode::ProviderUnavailable, false, Some("307"));
+    for code in [301, 302, 303, 307, 308] {
+        let redirect = || Script::new().head(code, &[&location, "content-length: 0"]);
+        for scripts in [
+            vec![redirect()],
+            vec![submitted(), redirect(), redirect()],
+            vec![submitted(), status("COMPLETED"), redirect()],
+        ] {
+            let server = queue(scripts).await;
+            let code = code.to_string();
+            failed(&run(&provider(&server)).await, PortableCode::ProviderUnavailable, false, Some(&code));
+        }
     }
     assert_eq!(elsewhere.connections(), 0);
 }
@@ -390,6 +420,7 @@ async fn results_that_are_none_fail_and_cancel_nothing() {
     let half = Script::new().head(200, &["content-type: application/json", "content-length: 100"]).send("{");
     for (script, code, provider_code) in [
         (json_answer(404, json!({"canary": 1})), ProviderUnavailable, Some("404")),
+        (endless(503), ProviderUnavailable, Some("503")),
         (json_answer(429, json!({"canary": 1})), PortableCode::RateLimited, Some("429")),
         (json_answer(500, json!({"canary": 1})), ProviderUnavailable, Some("500")),
         (half.clone().reset(), ProviderUnavailable, None),
