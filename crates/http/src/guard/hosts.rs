@@ -109,9 +109,14 @@ fn parts(authority: &Authority) -> Option<(String, Option<u16>)> {
     let host = authority.host();
     let port = match text.get(host.len()..)? {
         "" => None,
-        rest => Some(rest.strip_prefix(':')?.parse().ok()?),
+        rest => Some(port(rest.strip_prefix(':')?)?),
     };
     Some((host.to_ascii_lowercase(), port))
+}
+
+/// Digits alone: a sign reads as a number, too.
+fn port(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -116,7 +116,7 @@ fn held(headers: &HeaderMap, tokens: &TokenSet) -> Option<Scopes> {
     let bearer = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| bearer(value.as_bytes()));
     let keys = headers.get_all(API_KEY).iter().map(HeaderValue::as_bytes);
     // More than a few is somebody who guesses.
-    bearer.take(2).chain(keys.take(2)).find_map(|token| tokens.find(token))
+    bearer.take(2).chain(keys.take(2)).filter_map(|token| tokens.find(token)).reduce(Scopes::and)
 }
 
 fn bearer(value: &[u8]) -> Option<&[u8]> {

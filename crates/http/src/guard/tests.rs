@@ -63,6 +63,7 @@ fn loopback_names_and_the_added_ones_are_ours() {
         "localhost:",
         "::1",
         "localhost:99999",
+        "localhost:+80",
     ] {
         names(&[("host", host)], Err(Refused::Host));
     }
@@ -96,6 +97,7 @@ fn only_pages_of_the_node_itself_and_added_origins_may_ask() {
         "http://evil.example",
         "http://app.example.com",
         "https://app.example.com:8443",
+        "http://localhost:+4320",
         "file://",
         "localhost:4320",
         "http://localhost:4320/",
@@ -187,6 +189,21 @@ fn a_token_stands_in_either_header_and_nowhere_else() {
     let in_the_address =
         request("GET", "/v1/runtime?token=sealog_a&api_key=sealog_a", &[("host", "localhost")]);
     assert_eq!(guard.judge(&in_the_address), Err(Refused::Unauthenticated));
+}
+
+#[test]
+fn tokens_in_both_headers_count_together() {
+    let mut set = TokenSet::default();
+    set.add(digest(b"sealog_admin"), Scopes::default().with(Scope::Admin));
+    set.add(digest(b"sealog_write"), Scopes::default().with(Scope::Write));
+    let guard = Guard { names: AllowedNames::default(), tokens: Some(Tokens::new(set)) };
+    for (first, second) in [("sealog_admin", "sealog_write"), ("sealog_write", "sealog_admin")] {
+        for (method, path) in [("GET", "/metrics"), ("GET", "/v1/runtime"), ("POST", "/v1/executions")] {
+            let bearer = format!("Bearer {first}");
+            let headers = [("host", "localhost"), ("authorization", &*bearer), ("x-api-key", second)];
+            assert_eq!(guard.judge(&request(method, path, &headers)), Ok(()), "{first} {path}");
+        }
+    }
 }
 
 #[test]

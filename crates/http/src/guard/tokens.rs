@@ -59,6 +59,12 @@ impl Scopes {
         Scopes(self.0 | scope.bit() | implied)
     }
 
+    /// With all of another token.
+    #[must_use]
+    pub(super) fn and(self, other: Scopes) -> Scopes {
+        Scopes(self.0 | other.0)
+    }
+
     /// Whether this is among them.
     pub fn contain(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
