@@ -49,10 +49,15 @@ impl MaterializedResult {
         if self.rule_version != RESULT_RULE_VERSION {
             return None;
         }
-        let recomputed = Self::of(snapshot, usize::MAX);
-        Some(recomputed.is_some_and(|recomputed| {
-            (recomputed.status, recomputed.bytes, recomputed.sha256) == (self.status, self.bytes, self.sha256)
-        }))
+        let text = snapshot.result.as_ref().map_or("", |result| result.as_str());
+        let shape = snapshot.status.is_terminal()
+            && (snapshot.status, text.len() as u64) == (self.status, self.bytes);
+        // A text that was read has been held against its hash, so the text itself tells as much.
+        let same = || match &self.text {
+            Some(own) => own == text,
+            None => <[u8; 32]>::from(Sha256::digest(text.as_bytes())) == self.sha256,
+        };
+        Some(shape && same())
     }
 
     /// Whether the parts of the record fit each other: terminal status, text with its length and hash.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sealog_disk::{Disk, LogFile, Name, io};
 use sealog_journal_format::names::SegmentName;
 use sealog_journal_format::segment::{FixedPart, SegmentHeader, SegmentKind};
-use sealog_journal_format::{Why, limits};
+use sealog_journal_format::{FrameHeader, Why, limits};
 use sealog_seal::{KeyId, Keyring, SegmentKeys, Wrapped};
 
 use crate::error::{JournalError, Result};
@@ -86,6 +86,13 @@ impl Segment {
     ) -> Segment {
         let (number, disk) = (header.number, Arc::clone(disk));
         Segment { number, name, length, header, keys, damaged_copy: None, disk, file: Mutex::new(None) }
+    }
+
+    /// Opens the body of a frame of this segment where it lies. `false`: it is not what the header was made for, and stays as
+    /// it is.
+    pub fn open_body(&self, header: &FrameHeader, body: &mut [u8]) -> bool {
+        let context = header.body_context(&self.header.store_id, self.number);
+        self.keys.body.open(u64::from(header.index), &context, body, &header.body_tag).is_ok()
     }
 
     /// The last number of its range; of a log segment its own.

@@ -67,6 +67,11 @@ impl<'a> GroupReader<'a> {
         self.base_time_ms
     }
 
+    /// Bytes of the plaintext that were read: the body of the record that was read last is their end.
+    pub fn read_bytes(&self) -> usize {
+        self.cursor.position()
+    }
+
     /// Walks to the end and keeps nothing.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 pub(crate) mod apply;
 pub(crate) mod evidence;
 pub(crate) mod findings;
+pub(crate) mod group;
 pub(crate) mod merge;
 pub(crate) mod scan;
 pub(crate) mod set_aside;

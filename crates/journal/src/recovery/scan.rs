@@ -6,13 +6,12 @@ use std::sync::Arc;
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::frame::{FrameHeader, FrameKind};
 use sealog_journal_format::names::SegmentName;
-use sealog_journal_format::record::GroupReader;
 
 use crate::codec::Codec;
 use crate::error::{Place, Result};
 use crate::head::HeadState;
-use crate::record::Record;
 use crate::recovery::findings::{FrameView, Gap, Problem, Scan, SegmentFacts, Sink};
+use crate::recovery::group::Group;
 use crate::recovery::merge::Placed;
 use crate::recovery::sweep::Sweep;
 use crate::recovery::table::{self, Decision, Found, Position, Verdict};
@@ -250,10 +249,10 @@ impl Scanner<'_> {
         facts: &mut SegmentFacts,
         header: &FrameHeader,
         offset: u64,
-        plaintext: &[u8],
+        group: Group<'_>,
     ) {
         if !self.judging {
-            hand_out(self.sink, segment, header, offset, plaintext);
+            hand_out(self.sink, segment, header, offset, group);
         }
         facts.frames += 1;
         facts.records += u64::from(header.record_count);
@@ -286,22 +285,12 @@ pub(crate) fn hand_out(
     segment: &Segment,
     header: &FrameHeader,
     offset: u64,
-    plaintext: &[u8],
+    group: Group<'_>,
 ) {
     let epoch = segment.header.epoch;
     let view = FrameView { segment: segment.number, offset, epoch, header: *header };
     sink.frame(&view);
-    if header.kind != FrameKind::Group {
-        return;
-    }
-    // The walk has checked them. One record after the other takes the same memory.
-    let Ok(group) = GroupReader::new(plaintext, header.record_count) else { return };
-    let mut record = Record::blank();
-    for (read, sequence) in group.zip(header.first_sequence..) {
-        let Ok(read) = read else { return };
-        record.take(&read, sequence, epoch);
-        sink.record(&view, &record);
-    }
+    group.each(header.first_sequence, epoch, |record| sink.record(&view, record));
 }
 
 /// Hands out records of a compacted segment that have come into their order.

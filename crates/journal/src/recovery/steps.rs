@@ -1,49 +1,112 @@
-//! The frames of one walk for whoever takes them in order: read where they are taken, or ahead of that on a thread of
-//! its own. Either way the same frames, and the walker itself where the walk stops. It judges nothing.
+//! The frames of one walk for whoever takes them in order: read where they are taken, or ahead of that on other threads.
+//! Either way the same frames, and the walker itself where the walk stops. It judges nothing.
+//!
+//! Ahead of their taker, headers, chain values and CRCs are checked by one thread after the other, since each stands on
+//! what is before it; what was read then is opened and decoded by many at once, and given out in order again.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
 use crate::error::{JournalError, Result};
+use crate::recovery::group::{self, Entry, Group};
 use crate::recovery::table::Found;
 use crate::recovery::walk::{Expect, Step, Walked, Walker};
+use crate::segment::Segment;
+use crate::shared::lock;
 
-/// Bytes of plaintext that are handed over at once; a frame is never split.
-const BATCH_BYTES: usize = 256 << 10;
-/// Or so many frames.
-const BATCH_FRAMES: usize = 1024;
-/// Batches that wait for whoever takes them.
-const BATCHES_AHEAD: usize = 4;
+/// Bytes of bodies that are opened by one thread at once; a frame is never split.
+const BATCH_BYTES: usize = 128 << 10;
+/// Or so many frames. Few in tests, whose segments are short.
+const BATCH_FRAMES: usize = if cfg!(test) { 2 } else { 512 };
+/// Batches that are begun or wait for whoever takes them.
+const BATCHES_AHEAD: usize = if cfg!(test) { 2 } else { 8 };
 /// What is shorter than this is read before a thread has begun.
-const AHEAD_BYTES_MIN: u64 = 512 << 10;
+const AHEAD_BYTES_MIN: u64 = if cfg!(test) { 1 } else { 512 << 10 };
 
 /// A frame that was read ahead, and how its walk stood behind it.
 #[derive(Debug)]
 struct Read {
     walked: Walked,
-    plaintext: Range<usize>,
+    body: Range<usize>,
+    entries: Range<usize>,
     next: Expect,
 }
 
-struct Batch<'s> {
+/// Frames in order. `bytes` are their bodies, which `open` opens where they are.
+#[derive(Debug, Default)]
+struct Batch {
     frames: Vec<Read>,
-    plaintext: Vec<u8>,
-    /// The last one: the walk stopped, or came to its bound.
-    end: Option<(Walker<'s>, Result<Option<Found>>)>,
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    /// The last one: behind its frames the walk stopped, or came to its bound.
+    end: Option<Result<Option<Found>>>,
+    /// The place of a frame that does not open: the walk stops there and came here in vain.
+    rejected: Option<Expect>,
 }
 
-impl Batch<'_> {
-    fn new() -> Self {
-        Batch { frames: Vec::new(), plaintext: Vec::new(), end: None }
+impl Batch {
+    fn clear(&mut self) {
+        self.frames.clear();
+        self.bytes.clear();
+        self.entries.clear();
+        (self.end, self.rejected) = (None, None);
+    }
+
+    /// Frames from where the walk stands, bodies of groups closed.
+    fn read(&mut self, walker: &mut Walker<'_>, frames_max: u64) {
+        self.clear();
+        while self.bytes.len() < BATCH_BYTES && self.frames.len() < BATCH_FRAMES {
+            if walker.next.index >= frames_max {
+                self.end = Some(Ok(None));
+                return;
+            }
+            let stop = match walker.step() {
+                Ok(Step::Frame(walked)) => match walker.closed_body(&walked) {
+                    Ok(body) => {
+                        let from = self.bytes.len();
+                        self.bytes.extend_from_slice(body);
+                        let (body, next) = (from..self.bytes.len(), walker.next);
+                        self.frames.push(Read { walked, body, entries: 0..0, next });
+                        continue;
+                    }
+                    Err(error) => Err(error),
+                },
+                Ok(Step::Stop(found)) => Ok(Some(found)),
+                Err(error) => Err(error),
+            };
+            self.end = Some(stop);
+            return;
+        }
+    }
+
+    /// Opens the bodies and decodes their records, up to the first that is not what its header says. `from` is where the
+    /// first frame stands.
+    fn open(&mut self, segment: &Segment, from: Expect) {
+        let Batch { frames, bytes, entries, .. } = self;
+        let mut place = from;
+        for (at, read) in frames.iter_mut().enumerate() {
+            let (header, first) = (&read.walked.header, entries.len());
+            let body = bytes.get_mut(read.body.clone()).unwrap_or_default();
+            let opens = body.is_empty()
+                || (segment.open_body(header, body) && group::decode(body, header.record_count, entries));
+            if !opens {
+                self.rejected = Some(place);
+                frames.truncate(at);
+                return;
+            }
+            read.entries = first..entries.len();
+            place = read.next;
+        }
     }
 }
 
 pub(crate) struct Steps<'s> {
-    /// At hand, unless a thread still has it.
+    /// At hand, unless other threads still have it.
     walker: Option<Walker<'s>>,
-    ahead: Option<Receiver<Batch<'s>>>,
-    batch: Batch<'s>,
+    ahead: Option<Arc<Ahead<'s>>>,
+    batch: Batch,
     /// Frames of the batch that were taken.
     taken: usize,
     next: Expect,
@@ -55,7 +118,7 @@ impl<'s> Steps<'s> {
     /// Read where they are taken.
     pub fn here(walker: Walker<'s>) -> Steps<'s> {
         let next = walker.next;
-        Steps { walker: Some(walker), ahead: None, batch: Batch::new(), taken: 0, next, stop: None }
+        Steps { walker: Some(walker), ahead: None, batch: Batch::default(), taken: 0, next, stop: None }
     }
 
     /// At most `frames_max` frames are read ahead: where somebody names an end, nothing behind it is looked at.
@@ -69,24 +132,22 @@ impl<'s> Steps<'s> {
         's: 'env,
     {
         let next = walker.next;
-        if threads < 2 || walker.window.length().saturating_sub(next.offset) < AHEAD_BYTES_MIN {
+        let bytes = walker.window.length().saturating_sub(next.offset);
+        if threads < 2 || bytes < AHEAD_BYTES_MIN || !walker.opens() {
             return Steps::here(walker);
         }
-        let (sender, receiver) = sync_channel(BATCHES_AHEAD);
-        // Handed over once the thread runs: where the system gives none, the walk goes on here.
-        let (hand_over, handed) = sync_channel(1);
-        let read = move || {
-            if let Ok(walker) = handed.recv() {
-                read_ahead(walker, frames_max, &sender);
-            }
+        let ahead = Arc::new(Ahead::new(walker, frames_max));
+        let start = || {
+            let ahead = Arc::clone(&ahead);
+            Builder::new().spawn_scoped(scope, move || ahead.work()).is_ok()
         };
-        if Builder::new().spawn_scoped(scope, read).is_err() {
-            return Steps::here(walker);
+        // Where the system gives no thread, the walk goes on here.
+        if (0..threads).filter(|_| start()).count() == 0
+            && let Some(walker) = ahead.end()
+        {
+            return Steps::here(walker.opening());
         }
-        if let Err(SendError(walker)) = hand_over.send(walker) {
-            return Steps::here(walker);
-        }
-        Steps { walker: None, ahead: Some(receiver), batch: Batch::new(), taken: 0, next, stop: None }
+        Steps { walker: None, ahead: Some(ahead), batch: Batch::default(), taken: 0, next, stop: None }
     }
 
     /// What comes behind the last frame that was taken.
@@ -108,20 +169,24 @@ impl<'s> Steps<'s> {
                 return Ok(Step::Stop(found));
             }
             if let Some(walker) = &mut self.walker {
-                (self.batch, self.taken) = (Batch::new(), 0);
+                self.batch.clear();
+                self.taken = 0;
                 return walker.step();
             }
             self.receive()?;
         }
     }
 
-    /// The plaintext of the frame that `step` returned last.
-    pub fn plaintext(&self) -> &[u8] {
+    /// What the frame that `step` returned last holds.
+    pub fn group(&self) -> Group<'_> {
         let read = self.taken.checked_sub(1).and_then(|at| self.batch.frames.get(at));
         match (read, &self.walker) {
-            (Some(read), _) => &self.batch.plaintext[read.plaintext.clone()],
-            (None, Some(walker)) => walker.plaintext(),
-            (None, None) => &[],
+            (Some(read), _) => Group {
+                plaintext: &self.batch.bytes[read.body.clone()],
+                entries: &self.batch.entries[read.entries.clone()],
+            },
+            (None, Some(walker)) => walker.group(),
+            (None, None) => Group::NONE,
         }
     }
 
@@ -135,44 +200,143 @@ impl<'s> Steps<'s> {
 
     /// Only when every frame of the present batch was taken.
     fn receive(&mut self) -> Result<()> {
-        let mut batch = self.ahead.as_ref().and_then(|ahead| ahead.recv().ok()).ok_or(OVER)?;
-        if let Some((walker, stop)) = batch.end.take() {
-            // Frames of this batch are still to be taken, so the walker stands behind them.
-            self.stop = stop?;
-            self.walker = Some(walker);
-            self.ahead = None;
+        let ahead = self.ahead.as_ref().ok_or(OVER)?;
+        (self.batch, self.taken) = (ahead.take(std::mem::take(&mut self.batch)).ok_or(OVER)?, 0);
+        let rejected = self.batch.rejected.take();
+        // What is wrong with a body counts before what a walk over headers came to behind it.
+        let stop = match (rejected, self.batch.end.take()) {
+            (Some(_), _) => Some(Found::Foreign),
+            (None, Some(stop)) => stop?,
+            (None, None) => return Ok(()),
+        };
+        let mut walker = ahead.end().ok_or(OVER)?.opening();
+        if let Some(place) = rejected {
+            walker.go_back(place);
         }
-        (self.batch, self.taken) = (batch, 0);
+        // Frames of this batch are still to be taken, so the walker stands behind them.
+        (self.walker, self.stop, self.ahead) = (Some(walker), stop, None);
         Ok(())
     }
 }
 
-/// The thread that reads ahead has panicked, and so will whoever waits for its end.
+impl Drop for Steps<'_> {
+    /// Whoever took the frames may have an error of its own and want no more.
+    fn drop(&mut self) {
+        if let Some(ahead) = &self.ahead {
+            ahead.stop();
+        }
+    }
+}
+
+/// A thread that read ahead has panicked, and so will whoever waits for its end.
 const OVER: JournalError = JournalError::Misuse("a walk ended without a word");
 
-fn read_ahead<'s>(mut walker: Walker<'s>, frames_max: u64, to: &SyncSender<Batch<'s>>) {
-    let mut batch = Batch::new();
-    let end = loop {
-        if walker.next.index >= frames_max {
-            break Ok(None);
+/// What the threads that read ahead share with whoever takes the batches.
+struct Ahead<'s> {
+    segment: &'s Segment,
+    frames_max: u64,
+    reading: Mutex<Reading<'s>>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct Reading<'s> {
+    /// None: it was taken back.
+    walker: Option<Walker<'s>>,
+    /// Batches read so far.
+    batches: usize,
+    ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The number of the batch that is wanted next.
+    wanted: usize,
+    done: BTreeMap<usize, Batch>,
+    /// Memory to be used again.
+    free: Vec<Batch>,
+    over: bool,
+}
+
+impl<'s> Ahead<'s> {
+    fn new(walker: Walker<'s>, frames_max: u64) -> Ahead<'s> {
+        let segment = walker.segment();
+        let reading = Reading { walker: Some(walker.summed()), batches: 0, ended: false };
+        let (reading, state) = (Mutex::new(reading), Mutex::default());
+        Ahead { segment, frames_max, reading, state, changed: Condvar::new() }
+    }
+
+    fn work(&self) {
+        let _over = StopOnPanic(self);
+        while let Some((number, mut batch, from)) = self.read() {
+            batch.open(self.segment, from);
+            let mut state = lock(&self.state);
+            state.done.insert(number, batch);
+            drop(state);
+            self.changed.notify_all();
         }
-        match walker.step() {
-            Ok(Step::Frame(walked)) => {
-                let from = batch.plaintext.len();
-                batch.plaintext.extend_from_slice(walker.plaintext());
-                let plaintext = from..batch.plaintext.len();
-                batch.frames.push(Read { walked, plaintext, next: walker.next });
+    }
+
+    /// The next batch, with its number and where it begins. `None`: there is none, or nobody wants it.
+    fn read(&self) -> Option<(usize, Batch, Expect)> {
+        let mut reading = lock(&self.reading);
+        if reading.ended {
+            return None;
+        }
+        let mut batch = {
+            let full = |state: &mut State| !state.over && reading.batches >= state.wanted + BATCHES_AHEAD;
+            let state = self.changed.wait_while(lock(&self.state), full);
+            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            if state.over {
+                return None;
             }
-            Ok(Step::Stop(found)) => break Ok(Some(found)),
-            Err(error) => break Err(error),
-        }
-        if batch.plaintext.len() >= BATCH_BYTES || batch.frames.len() >= BATCH_FRAMES {
-            // Whoever took the frames has stopped listening: it has an error of its own.
-            if to.send(std::mem::replace(&mut batch, Batch::new())).is_err() {
-                return;
+            state.free.pop().unwrap_or_default()
+        };
+        let Reading { walker, batches, ended } = &mut *reading;
+        let walker = walker.as_mut()?;
+        let (number, from) = (*batches, walker.next);
+        batch.read(walker, self.frames_max);
+        (*batches, *ended) = (number + 1, batch.end.is_some());
+        Some((number, batch, from))
+    }
+
+    /// The next batch in order, for one that was used up. `None`: it will not come.
+    fn take(&self, used: Batch) -> Option<Batch> {
+        let mut state = lock(&self.state);
+        state.free.push(used);
+        loop {
+            let wanted = state.wanted;
+            if let Some(batch) = state.done.remove(&wanted) {
+                state.wanted += 1;
+                drop(state);
+                self.changed.notify_all();
+                return Some(batch);
             }
+            if state.over {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-    };
-    batch.end = Some((walker, end));
-    let _ = to.send(batch);
+    }
+
+    fn stop(&self) {
+        lock(&self.state).over = true;
+        self.changed.notify_all();
+    }
+
+    /// The walker, once nobody reads any more.
+    fn end(&self) -> Option<Walker<'s>> {
+        self.stop();
+        lock(&self.reading).walker.take()
+    }
+}
+
+struct StopOnPanic<'a, 's>(&'a Ahead<'s>);
+
+impl Drop for StopOnPanic<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
 }

@@ -302,7 +302,7 @@ fn is_sound(
                 records += u64::from(frame.header.record_count);
                 let ready = walker.take_ready();
                 if let Some(sink) = &mut sink {
-                    hand_out(*sink, segment, &frame.header, frame.offset, walker.plaintext());
+                    hand_out(*sink, segment, &frame.header, frame.offset, walker.group());
                     hand_out_merged(*sink, segment, ready);
                 }
             }

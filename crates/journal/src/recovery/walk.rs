@@ -6,12 +6,12 @@ use sealog_journal_format::compacted::Sources;
 use sealog_journal_format::end::{EndRecord, How};
 use sealog_journal_format::frame::{self, FrameHeader, FrameKind};
 use sealog_journal_format::limits;
-use sealog_journal_format::record::GroupReader;
 
 use crate::codec::Codec;
 use crate::error::{Place, Result};
 use crate::folding;
 use crate::recovery::findings::TornTail;
+use crate::recovery::group::{self, Entry, Group};
 use crate::recovery::merge::{Merge, Placed};
 use crate::recovery::table::Found;
 use crate::segment::Segment;
@@ -26,7 +26,7 @@ pub(crate) struct Expect {
     pub chain: [u8; 16],
 }
 
-/// A frame that is whole, authentic and in its place. `plaintext` stays in the walker's buffer.
+/// A frame that is whole, authentic and in its place. What it holds stays in the walker's memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Walked {
     pub header: FrameHeader,
@@ -63,6 +63,8 @@ pub(crate) struct Walker<'s> {
     ready: Vec<Placed>,
     codec: &'s dyn Codec,
     plaintext: Vec<u8>,
+    /// The records in it, if it is a group's.
+    entries: Vec<Entry>,
 }
 
 impl<'s> Walker<'s> {
@@ -92,6 +94,7 @@ impl<'s> Walker<'s> {
             ready: Vec::new(),
             codec,
             plaintext: Vec::new(),
+            entries: Vec::new(),
         })
     }
 
@@ -99,6 +102,20 @@ impl<'s> Walker<'s> {
     pub fn summed(mut self) -> Walker<'s> {
         self.bodies = Bodies::Summed;
         self
+    }
+
+    /// Opens the bodies of groups, those to come.
+    pub fn opening(mut self) -> Walker<'s> {
+        self.bodies = Bodies::Opened;
+        self
+    }
+
+    pub fn opens(&self) -> bool {
+        self.bodies == Bodies::Opened
+    }
+
+    pub fn segment(&self) -> &'s Segment {
+        self.segment
     }
 
     /// Takes index 0's own word for what it continues, for a first look at a link before its neighbour was read.
@@ -116,6 +133,25 @@ impl<'s> Walker<'s> {
     /// The plaintext of the frame that `step` returned last.
     pub fn plaintext(&self) -> &[u8] {
         &self.plaintext
+    }
+
+    /// What the frame that `step` returned last holds.
+    pub fn group(&self) -> Group<'_> {
+        Group { plaintext: &self.plaintext, entries: &self.entries }
+    }
+
+    /// The body of the frame that `step` returned last, as it is stored; empty unless the walk leaves such bodies closed.
+    pub fn closed_body(&mut self, walked: &Walked) -> Result<&[u8]> {
+        if !self.unopened(&walked.header) {
+            return Ok(&[]);
+        }
+        let (offset, len) = (walked.offset + limits::FRAME_HEADER_BYTES as u64, walked.header.body_length);
+        Ok(self.window.slice(offset, len as usize)?.unwrap_or_default())
+    }
+
+    /// Back to a place of a log segment where this walk was before.
+    pub fn go_back(&mut self, place: Expect) {
+        (self.next, self.sealed) = (place, false);
     }
 
     /// The records of a compacted segment that the steps so far have put in order.
@@ -235,18 +271,13 @@ impl<'s> Walker<'s> {
             return Ok(Err(Found::Bad));
         }
         self.plaintext.clear();
+        self.entries.clear();
         if unopened {
             return Ok(Ok(()));
         }
         self.plaintext.extend_from_slice(body);
-        let context = header.body_context(&self.segment.header.store_id, self.segment.number);
-        let opened = self.segment.keys.body.open(
-            u64::from(header.index),
-            &context,
-            &mut self.plaintext,
-            &header.body_tag,
-        );
-        Ok(opened.map_err(|_| Found::Foreign))
+        let opened = self.segment.open_body(header, &mut self.plaintext);
+        Ok(if opened { Ok(()) } else { Err(Found::Foreign) })
     }
 
     fn unopened(&self, header: &FrameHeader) -> bool {
@@ -256,8 +287,7 @@ impl<'s> Walker<'s> {
     /// What an authentic body must say for its kind: whole records, a link, or an end that is this one.
     fn content_fits(&mut self, header: &FrameHeader, offset: u64) -> bool {
         match header.kind {
-            FrameKind::Group => GroupReader::new(&self.plaintext, header.record_count)
-                .is_ok_and(|group| group.check().is_ok()),
+            FrameKind::Group => group::decode(&self.plaintext, header.record_count, &mut self.entries),
             FrameKind::Link => match self.end_body(header) {
                 // A link continues exactly what it names.
                 Some(end) if end.chain == self.next.chain && end.last_sequence + 1 == self.next.sequence => {

@@ -1,6 +1,7 @@
 //! The journal on the simulated disk: what a writer leaves, what a crash leaves, what a start makes of it.
 
 mod admission;
+mod ahead;
 mod anchors;
 mod backup;
 mod compaction;

@@ -8,6 +8,7 @@ use super::{Scanner, place};
 use crate::error::Result;
 use crate::recovery::evidence::{self, Evidence, FollowerEvidence};
 use crate::recovery::findings::{Follower, Gap, SegmentFacts};
+use crate::recovery::group::OwnedGroup;
 use crate::recovery::steps::Steps;
 use crate::recovery::table::{self, Found, Position, Verdict};
 use crate::recovery::walk::{self, Expect, Step, Walker};
@@ -51,7 +52,7 @@ impl Scanner<'_> {
             } else {
                 match steps.step()? {
                     Step::Frame(frame) => {
-                        self.deliver(segment, &mut facts, &frame.header, frame.offset, steps.plaintext());
+                        self.deliver(segment, &mut facts, &frame.header, frame.offset, steps.group());
                         continue;
                     }
                     Step::Stop(Found::Nothing) if named.is_none() => Found::NamedEnd,
@@ -133,13 +134,13 @@ impl Scanner<'_> {
                 Step::Frame(frame) => {
                     evidence.header(&frame.header);
                     if let Some(held) = held.take_if(|held| evidence.frames > u64::from(held.header.index)) {
-                        self.deliver(segment, facts, &held.header, held.offset, &held.plaintext);
+                        self.deliver(segment, facts, &held.header, held.offset, held.group.group());
                     }
                     if self.options.live {
-                        let plaintext = steps.plaintext().to_vec();
-                        held = Some(Held { header: frame.header, offset: frame.offset, plaintext });
+                        let group = steps.group().to_owned();
+                        held = Some(Held { header: frame.header, offset: frame.offset, group });
                     } else {
-                        self.deliver(segment, facts, &frame.header, frame.offset, steps.plaintext());
+                        self.deliver(segment, facts, &frame.header, frame.offset, steps.group());
                     }
                 }
                 Step::Stop(found) => {
@@ -151,7 +152,7 @@ impl Scanner<'_> {
         }
         let proven = |held: &Held| evidence.covers(u64::from(held.header.index), &held.header.previous_chain);
         if let Some(held) = held.filter(proven) {
-            self.deliver(segment, facts, &held.header, held.offset, &held.plaintext);
+            self.deliver(segment, facts, &held.header, held.offset, held.group.group());
         }
         Ok(())
     }
@@ -307,5 +308,5 @@ impl Scanner<'_> {
 struct Held {
     header: FrameHeader,
     offset: u64,
-    plaintext: Vec<u8>,
+    group: OwnedGroup,
 }

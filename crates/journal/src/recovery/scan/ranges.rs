@@ -8,6 +8,7 @@ use crate::codec::Codec;
 use crate::error::{Place, Result};
 use crate::recovery::evidence;
 use crate::recovery::findings::{Gap, SegmentFacts};
+use crate::recovery::group::Group;
 use crate::recovery::table::{self, Found, Position, Verdict};
 use crate::recovery::walk::{Step, Walker};
 use crate::segment::Segment;
@@ -44,7 +45,7 @@ impl Scanner<'_> {
                 false => match walker.step()? {
                     Step::Frame(frame) => {
                         let (header, offset) = (frame.header, frame.offset);
-                        self.deliver(segment, &mut facts, &header, offset, &[]);
+                        self.deliver(segment, &mut facts, &header, offset, Group::NONE);
                         hand_out_merged(self.sink, segment, walker.take_ready());
                         continue;
                     }
