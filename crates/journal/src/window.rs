@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sealog_disk::{LogFile, io};
+use sealog_disk::{AlignedBuf, DIRECT_ALIGN, LogFile, io};
 
 use crate::error::Result;
 
@@ -26,12 +26,14 @@ pub(crate) struct Window {
     length: u64,
     uncached: bool,
     start: u64,
-    bytes: Vec<u8>,
+    memory: AlignedBuf,
+    /// Bytes of it that were read.
+    held: usize,
 }
 
 impl Window {
     pub fn new(file: Arc<dyn LogFile>, length: u64, uncached: bool) -> Window {
-        Window { file, length, uncached, start: 0, bytes: Vec::new() }
+        Window { file, length, uncached, start: 0, memory: AlignedBuf::zeroed(0), held: 0 }
     }
 
     pub fn length(&self) -> u64 {
@@ -44,34 +46,38 @@ impl Window {
             Some(end) if end <= self.length => {}
             _ => return Ok(None),
         }
-        let held = offset >= self.start && offset + len as u64 <= self.start + self.bytes.len() as u64;
+        let held = offset >= self.start && offset + len as u64 <= self.start + self.held as u64;
         if !held {
             self.load(offset, len)?;
         }
         let at = (offset - self.start) as usize;
-        Ok(self.bytes.get(at..at + len))
+        Ok(self.memory[..self.held].get(at..at + len))
     }
 
     fn load(&mut self, offset: u64, len: usize) -> Result<()> {
-        let chunk = match (self.uncached, self.bytes.is_empty()) {
+        let chunk = match (self.uncached, self.held == 0) {
             (true, false) => UNCACHED_CHUNK_BYTES,
             (false, false) => CHUNK_BYTES,
             (_, true) => FIRST_CHUNK_BYTES,
         };
-        let want = (len.max(chunk) as u64).min(self.length - offset) as usize;
-        if self.bytes.len() != want {
-            self.bytes = vec![0; want];
+        // From where it can be read without a copy.
+        let lead = if self.uncached { (offset % DIRECT_ALIGN as u64) as usize } else { 0 };
+        let start = offset - lead as u64;
+        let want = ((lead + len).max(chunk) as u64).min(self.length - start) as usize;
+        if self.memory.len() < want {
+            self.memory = AlignedBuf::zeroed(want);
         }
-        self.start = offset;
+        let into = &mut self.memory[..want];
+        (self.start, self.held) = (start, 0);
         if self.uncached {
-            self.file.read_uncached(&mut self.bytes, offset)?;
+            self.file.read_uncached(into, start)?;
+            self.held = want;
             return Ok(());
         }
-        let read = io::read_up_to(&*self.file, &mut self.bytes, offset)?;
-        if read < want {
+        self.held = io::read_up_to(&*self.file, into, start)?;
+        if self.held < want {
             // A live writer has trimmed the file since its length was taken.
-            self.bytes.truncate(read);
-            self.length = offset + read as u64;
+            self.length = start + self.held as u64;
         }
         Ok(())
     }

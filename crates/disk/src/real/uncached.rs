@@ -64,9 +64,12 @@ fn reopen(file: &OwnedFd) -> Option<OwnedFd> {
 }
 
 fn read_direct(direct: &OwnedFd, buf: &mut [u8], offset: u64) -> rustix::io::Result<usize> {
+    let mut done = read_in_place(direct, buf, offset)?;
+    if done == buf.len() {
+        return Ok(done);
+    }
     // An anonymous map is page-aligned, and its memory goes back to the system at once.
     let mut scratch = MmapMut::map_anon(SCRATCH_BYTES).map_err(|_| Errno::NOMEM)?;
-    let mut done = 0;
     while done < buf.len() {
         let at = offset + done as u64;
         let lead = (at % DIRECT_ALIGN as u64) as usize;
@@ -79,6 +82,23 @@ fn read_direct(direct: &OwnedFd, buf: &mut [u8], offset: u64) -> rustix::io::Res
         buf[done..done + fresh].copy_from_slice(&scratch[lead..lead + fresh]);
         done += fresh;
         if count < wanted && count % DIRECT_ALIGN != 0 {
+            // Only the end of the file ends inside a block.
+            break;
+        }
+    }
+    Ok(done)
+}
+
+/// What can be read to where it is wanted, without scratch memory: whole blocks, if place and memory are aligned.
+fn read_in_place(direct: &OwnedFd, buf: &mut [u8], offset: u64) -> rustix::io::Result<usize> {
+    let aligned =
+        offset.is_multiple_of(DIRECT_ALIGN as u64) && buf.as_ptr().addr().is_multiple_of(DIRECT_ALIGN);
+    let whole = if aligned { buf.len() / DIRECT_ALIGN * DIRECT_ALIGN } else { 0 };
+    let mut done = 0;
+    while done < whole {
+        let count = pread(direct, &mut buf[done..whole], offset + done as u64)?;
+        done += count;
+        if count == 0 || !done.is_multiple_of(DIRECT_ALIGN) {
             // Only the end of the file ends inside a block.
             break;
         }
@@ -149,6 +169,23 @@ mod tests {
             assert_eq!(read_whole(&file, &mut buf, offset).unwrap(), len);
             assert!(buf == expected);
         }
+    }
+
+    #[test]
+    fn memory_that_is_aligned_is_read_into() {
+        let file = scratch();
+        let bytes: Vec<u8> = (0..100_001_u32).map(|i| (i % 249) as u8).collect();
+        file.write_all_at(&bytes, 0).unwrap();
+        let file = OwnedFd::from(file);
+        for (offset, len) in [(0, 8192), (4096, 12_289), (8192, 100_001 - 8192), (4096, 300), (100, 9000)] {
+            let mut buf = crate::AlignedBuf::zeroed(len);
+            assert_eq!(read(&file, &mut buf, offset).unwrap().count, len);
+            assert!(buf[..] == bytes[offset as usize..offset as usize + len]);
+        }
+        let mut buf = crate::AlignedBuf::zeroed(16_384);
+        let got = read(&file, &mut buf, 98_304).unwrap();
+        assert_eq!((got.count, &buf[..1697]), (1697, &bytes[98_304..]));
+        assert_eq!(read(&file, &mut buf, 102_400).unwrap().count, 0);
     }
 
     #[test]

@@ -98,7 +98,9 @@ fn a_header_that_claims_a_huge_body_costs_nothing() {
         Forged::behind(&image, &newest).raw(4, &(BODY_BYTES_MAX as u32).to_le_bytes()).behind_all(&image);
     assert!(longest_read(&disk.fork()) <= CHUNK);
     disk.truncate(&segment(3), 6 << 20);
-    assert_eq!(longest_read(&disk), BODY_BYTES_MAX as u64);
+    // From the beginning of the block that it stands in.
+    let body = BODY_BYTES_MAX as u64;
+    assert!((body..body + 4096).contains(&longest_read(&disk)));
     let forged_count = Forged::behind(&image, &newest).raw(24, &u32::MAX.to_le_bytes()).behind_all(&image);
     refused_at(&forged_count, 3, newest.end(), 7);
 }
