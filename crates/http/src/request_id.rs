@@ -10,15 +10,16 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use sealog_events::Dialect;
 use tokio::time::Instant;
 
 use crate::options::ServerOptions;
+use crate::routes::dialects::dialect_of;
 
 /// The header, in requests and in every answer.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The same where the clients of this API look for it.
 const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
-const ANTHROPIC_ROUTE: &str = "/v1/messages";
 const LENGTH_MAX: usize = 128;
 
 /// Where ids come from: what tells this server from others, and a number.
@@ -86,6 +87,8 @@ pub(crate) async fn identified(
         },
     };
     let method = request.method().clone();
+    let dialect = dialect_of(request.uri().path(), request.headers());
+    let is_anthropic = dialect == Some(Dialect::AnthropicMessages);
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
     // An id that may have slashes is an id as any other.
     let route = route.replace("{*", "{");
@@ -98,7 +101,7 @@ pub(crate) async fn identified(
         ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         "request answered"
     );
-    if route.starts_with(ANTHROPIC_ROUTE) {
+    if is_anthropic {
         response.headers_mut().insert(ANTHROPIC_REQUEST_ID, id.clone());
     }
     response.headers_mut().insert(REQUEST_ID, id);

@@ -368,6 +368,8 @@ async fn the_id_of_a_request_stands_where_the_client_looks() {
         (CHAT, chat(json!({})), false),
         (RESPONSES, responses(json!({})), false),
         (MESSAGES, messages(json!({})), true),
+        ("/v1/messages/count_tokens", json!({}), true),
+        ("/v1/embeddings", json!({}), false),
     ] {
         for body in [body, json!({})] {
             let got = node.ask(path, &body, None).await;
