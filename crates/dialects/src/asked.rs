@@ -48,8 +48,21 @@ pub fn read(dialect: Dialect, body: &[u8]) -> Result<Asked, Refusal> {
         Dialect::AnthropicMessages => messages::request::read(members)?,
     };
     asked.fingerprint = in_dialect(dialect, &fingerprint);
+    without_tools(&mut asked.conversation);
     asked.conversation.check().map_err(|broken| Refusal::invalid(member(dialect, broken.member)))?;
     Ok(asked)
+}
+
+/// Where there are no tools, leaving the choice to the model and choosing none are the same: nothing is asked for, and
+/// clients say so whether they have tools or not. Insisting on a call stays, and is refused.
+fn without_tools(conversation: &mut Conversation) {
+    if !conversation.tools.is_empty() {
+        return;
+    }
+    conversation.parallel_tool_calls = None;
+    if let Some(ToolChoice::Auto | ToolChoice::None) = conversation.tool_choice {
+        conversation.tool_choice = None;
+    }
 }
 
 /// The same text is another request in another dialect.
@@ -139,5 +152,77 @@ pub(crate) fn tool_choice_word(json: &str) -> Result<ToolChoice, Refusal> {
         "none" => Ok(ToolChoice::None),
         "required" => Ok(ToolChoice::Required),
         _ => Err(Refusal::unsupported("tool_choice")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const DIALECTS: [Dialect; 3] =
+        [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::AnthropicMessages];
+
+    fn asked(dialect: Dialect, more: &Value) -> Result<Asked, Refusal> {
+        let mut body = match dialect {
+            Dialect::OpenAiChat => json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]}),
+            Dialect::OpenAiResponses => json!({"model": "m", "input": "hi"}),
+            Dialect::AnthropicMessages => {
+                json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]})
+            }
+        };
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        read(dialect, body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_choice_among_no_tools_asks_for_none() {
+        for dialect in DIALECTS {
+            let choice = |word: &str| match dialect {
+                Dialect::OpenAiChat | Dialect::OpenAiResponses => json!(word),
+                Dialect::AnthropicMessages => json!({"type": word, "disable_parallel_tool_use": true}),
+            };
+            for tools in [json!(null), json!([])] {
+                for word in ["auto", "none"] {
+                    let mut more = json!({"tools": tools, "tool_choice": choice(word)});
+                    if dialect != Dialect::AnthropicMessages {
+                        more["parallel_tool_calls"] = json!(true);
+                    }
+                    let read = asked(dialect, &more).unwrap();
+                    assert!(!read.conversation.needs_tools(), "{dialect} {more}");
+                    assert_ne!(read.fingerprint, asked(dialect, &json!({})).unwrap().fingerprint);
+                }
+            }
+            let insisting = if dialect == Dialect::AnthropicMessages { "any" } else { "required" };
+            let refused = asked(dialect, &json!({"tool_choice": choice(insisting)})).unwrap_err();
+            assert_eq!(refused.member, Some("tool_choice"));
+        }
+    }
+
+    #[test]
+    fn what_is_harmless_is_so_by_its_value_and_not_by_its_text() {
+        let chat = |members: &str| {
+            let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"hi"}}],{members}}}"#);
+            read(Dialect::OpenAiChat, body.as_bytes())
+        };
+        for members in [
+            r#""n":1.0"#,
+            r#""n":10e-1"#,
+            r#""modalities":[ "text" ]"#,
+            r#""modalities":["te\u0078t"]"#,
+            r#""logit_bias":{ }"#,
+            r#""functions":[ ]"#,
+        ] {
+            assert!(chat(members).is_ok(), "{members}");
+        }
+        for (members, member) in [
+            (r#""n":1.5"#, "n"),
+            (r#""n":"1""#, "n"),
+            (r#""modalities":["text","audio"]"#, "modalities"),
+            (r#""logit_bias":{"1":1}"#, "logit_bias"),
+        ] {
+            assert_eq!(chat(members).unwrap_err().member, Some(member), "{members}");
+        }
     }
 }

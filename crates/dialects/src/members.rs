@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use sealog_events::canonical;
 use sealog_execution::strict;
 use serde_json::value::RawValue;
 
@@ -78,11 +79,14 @@ impl<'a> Object<'a> {
 
     /// Members that would change the answer and cannot be honoured, unless they say what is true anyway: one of
     /// `harmless`, an empty list or an empty object.
+    /// By value: `1.0` is `1`, and white space says nothing.
     pub fn refuse(&mut self, path: &'static str, harmless: &[&str]) -> Result<()> {
-        match self.take(path) {
-            None | Some("[]" | "{}") => Ok(()),
-            Some(json) if harmless.contains(&json) => Ok(()),
-            Some(_) => Err(Refusal::unsupported(path)),
+        let Some(json) = self.take(path) else { return Ok(()) };
+        let value = canonical::canonical_json(json.as_bytes()).map_err(|_| Refusal::invalid(path))?;
+        match value.as_str() {
+            "[]" | "{}" => Ok(()),
+            value if harmless.contains(&value) => Ok(()),
+            _ => Err(Refusal::unsupported(path)),
         }
     }
 
