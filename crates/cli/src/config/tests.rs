@@ -275,6 +275,42 @@ fn a_near_name_is_told() {
     }
 }
 
+/// The interface page names every member that is taken, and the names here are those that are.
+#[test]
+fn every_member_is_documented() {
+    let page = include_str!("../../../../docs/interface.md");
+    let section =
+        page.split("\n## Configuration file (TOML)\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = |begins: &str| -> String {
+        section.lines().filter(|line| line.starts_with(&format!("| `{begins}"))).collect()
+    };
+    let all_of = |table: &str, members: &[&str]| {
+        let rows = rows(table);
+        for member in members {
+            assert!(rows.contains(&format!("`{member}`")), "{table} {member}");
+        }
+    };
+    all_of("max_active_executions", &["max_active_executions"]);
+    all_of("[store]`", &store::MEMBERS);
+    all_of("[http]`", &["hosts", "origins", "token_file"]);
+    all_of("[tls]`", &["cert_file", "key_file"]);
+    all_of("[[providers]]`", &["type", "max_concurrency", "max_queue_depth"]);
+    let types = TYPES.trim_start_matches("one of ").split(", ");
+    for kind in types {
+        assert!(rows("[[providers]]` `type`").contains(&format!("`{kind}`")), "{kind}");
+        let members = models::Type::of(kind).map_or(mock::MEMBERS, |known| known.members);
+        for (member, kind_of) in members {
+            assert!(section.contains(&format!("`{member}`")), "{kind} {member}");
+            if let Kind::Table(inner) = kind_of {
+                assert!(
+                    inner.iter().all(|(name, _)| section.contains(&format!("`{name}`"))),
+                    "{kind} {member}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn facts_57_what_is_unsafe_or_contradicts_itself_is_refused() {
     let chat = "[[providers]]\ntype = 'openai-chat'\nmodel = 'm'\nbase_url = 'https://h/v1'\n";
