@@ -25,6 +25,9 @@ fn the_browser_and_its_driver_answer() {
 fn the_judges_of_the_packaging_answer() {
     check("systemd-analyze", "--version");
     check("hadolint", "--version");
+    for program in ["bash", "fish", "zsh", "groff"] {
+        check(program, "--version");
+    }
 }
 
 #[test]
