@@ -106,6 +106,9 @@ fn a_start_on_a_full_disk_serves_reads_and_becomes_ready_by_itself() {
     let (status, runtime) = get(&mut client, "/v1/runtime");
     assert_eq!((status, &runtime["state"]), (503, &json!("unavailable")), "{}", bench.log());
     assert!(bench.log().contains("the disk is full: 1 interrupted execution cannot be ended yet"));
+    let (status, readiness) = get(&mut client, "/readyz");
+    assert_eq!(status, 503);
+    assert!(readiness["reasons"].as_array().unwrap().contains(&json!("unended")), "{readiness}");
     assert_eq!(events(&mut client, &first), known);
     for id in &taken {
         assert!(events(&mut client, id).contains("event: execution."), "{id}");

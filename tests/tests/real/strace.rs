@@ -67,7 +67,7 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(path).expect("a file")).into_owned()
 }
 
-/// Makes system calls of a running node fail, from now until it is dropped.
+/// Makes system calls of a running node fail or hang, from now until it is dropped.
 #[derive(Debug)]
 pub struct Failing {
     tracer: Child,
@@ -76,9 +76,18 @@ pub struct Failing {
 impl Failing {
     /// `calls` such as `fdatasync,pwritev2`, `error` such as `EIO`.
     pub fn attach(node: &Node, calls: &str, error: &str) -> Failing {
+        Failing::inject(node, calls, &format!("error={error}"))
+    }
+
+    /// Each of the calls begins so much later.
+    pub fn slow(node: &Node, calls: &str, delay_us: u32) -> Failing {
+        Failing::inject(node, calls, &format!("delay_enter={delay_us}"))
+    }
+
+    fn inject(node: &Node, calls: &str, what: &str) -> Failing {
         let mut tracer = Command::new("strace")
             .args(["-f", "-o", "/dev/null", "-e", &format!("trace={calls}")])
-            .args(["-e", &format!("inject={calls}:error={error}")])
+            .args(["-e", &format!("inject={calls}:{what}")])
             .args(["-p", &node.id().to_string()])
             .stderr(Stdio::piped())
             .spawn()

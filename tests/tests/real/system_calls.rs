@@ -1,13 +1,14 @@
 //! Durability seen from below: the order of the node's system calls, and what it does when one of them fails.
 
-use std::io;
+use std::time::Instant;
+use std::{io, thread};
 
 use crashbox::frame::{Frames, Next};
 use crashbox::http::{Client, Request};
 use crashbox::node::Node;
 use crashbox::offline;
 use crashbox::upstream::{Ending, Script};
-use sealog_tests::workbench::{Workbench, accepted, counted, events, get, mock, submit};
+use sealog_tests::workbench::{PATIENCE, Workbench, accepted, counted, events, get, mock, submit, text};
 use serde_json::json;
 
 use crate::strace::{Failing, Step, Traced, from_the_start, sequences};
@@ -159,6 +160,7 @@ fn failure_is_final(calls: &str, error: &str) {
     assert_eq!(submit(&mut client, &new, Some("newer")).unwrap().status, 500);
     let (status, runtime) = get(&mut client, "/v1/runtime");
     assert_eq!((status, runtime["state"].as_str()), (503, Some("unavailable")));
+    assert_eq!(get(&mut client, "/readyz"), (503, json!({"ready": false, "reasons": ["poisoned"]})));
     assert_eq!(events(&mut client, &done), known);
     assert_eq!(submit(&mut client, &body, Some("done")).unwrap().status, 200);
     offline::verify(&bench.home).unwrap().unwrap();
@@ -206,6 +208,39 @@ fn a_system_without_threads_makes_reading_slow_and_nothing_else() {
     let other = bench.dir().join("other");
     let (_, without) = told("restore", &[other.to_str().unwrap()]);
     assert!(without.status.success(), "{}", String::from_utf8_lossy(&without.stderr));
+}
+
+/// A disk that does not answer for long: whoever asks hears of it, and with the answer everything goes on.
+#[test]
+fn a_sync_that_hangs_is_told_and_passes() {
+    let bench = Workbench::new();
+    let node = bench.start();
+    let mut client = Workbench::client(&node);
+    let first = accepted(&mut client, &mock("first", &json!({})), None);
+    let known = events(&mut client, &first);
+    assert_eq!(get(&mut client, "/readyz"), (200, json!({"ready": true, "reasons": []})));
+
+    let slow = Failing::slow(&node, "fdatasync,pwritev2", 30_000_000);
+    let mut other = Workbench::client(&node);
+    let submitting = thread::spawn(move || submit(&mut other, &mock("new", &json!({})), None));
+    let end = Instant::now() + PATIENCE;
+    let told = loop {
+        let told = get(&mut client, "/readyz");
+        if told.0 != 200 {
+            break told;
+        }
+        assert!(Instant::now() < end, "never told");
+    };
+    assert_eq!(told, (503, json!({"ready": false, "reasons": ["stalled"]})));
+    let metrics = String::from_utf8(client.ask(&Request::get("/metrics")).unwrap().body).unwrap();
+    assert!(metrics.contains("sealog_journal_health{state=\"stalled\"} 1\n"), "{metrics}");
+    assert_eq!(events(&mut client, &first), known, "what is durable is served meanwhile");
+    drop(slow);
+    let waiting = submitting.join().unwrap().unwrap();
+    assert_eq!(waiting.status, 202, "{}", waiting.text());
+    let new = text(&waiting.body, "execution_id");
+    assert!(events(&mut client, &new).contains("event: execution.completed"));
+    assert_eq!(get(&mut client, "/readyz").0, 200);
 }
 
 #[test]

@@ -40,6 +40,21 @@ fn readiness_says_why_not() {
     assert_eq!(reading.stop().0, Some(0));
 }
 
+/// Nobody waits for a disk that is gone: the writer gives up at its next write, and the node says so until it is restarted.
+#[test]
+fn a_journal_without_its_file_is_not_ready_any_more() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    let id = id_in(&node.http("POST /v1/executions", &request("{}")));
+    assert!(node.http(&format!("GET /v1/executions/{id}/events"), "").contains("execution.completed"));
+    bench.remove("data/segments/000000000001.seg");
+    assert!(node.http("POST /v1/executions", &request("{}")).starts_with("HTTP/1.1 500 "));
+    readiness(&node, 503, &["poisoned"]);
+    let health = metrics(&node);
+    assert_eq!(at(&health, "sealog_journal_health{state=\"poisoned\"}"), 1.0, "{health:#?}");
+    assert_eq!(node.stop().0, Some(75));
+}
+
 #[test]
 fn a_journal_at_its_budget_is_not_ready() {
     let bench = Bench::new();

@@ -36,6 +36,7 @@ fn damage_that_the_scrub_finds_stops_the_writer_and_is_13() {
 
     let node = bench.node(&["--config", "sealog.toml"]);
     until(|| node.http("GET /readyz", "").starts_with("HTTP/1.1 503 "));
+    assert!(node.http("GET /readyz", "").ends_with(r#"{"ready":false,"reasons":["damaged"]}"#));
     let refused = node.http("POST /v1/executions", REQUEST);
     assert!(refused.starts_with("HTTP/1.1 503 ") || refused.starts_with("HTTP/1.1 500 "), "{refused}");
     let read = node.http(&format!("GET /v1/executions/{second}"), "");

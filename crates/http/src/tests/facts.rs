@@ -132,6 +132,8 @@ async fn facts_46_a_failing_store_is_reported_without_its_cause() {
     let info: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!(info["state"], "unavailable");
     assert_eq!(info["provider_count"], 1);
+    let (status, _, body) = node.get("/readyz").await;
+    assert_eq!((status.as_u16(), body.as_str()), (503, r#"{"ready":false,"reasons":["store_unavailable"]}"#));
     let json = [("content-type", "application/json")];
     let (status, headers, body) = node.post("/v1/executions", &json, PLAIN).await;
     assert_eq!(status, 500, "{body}");

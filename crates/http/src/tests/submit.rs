@@ -111,6 +111,8 @@ async fn a_stopping_node_says_so() {
     let (status, _, body) = node.get("/v1/runtime").await;
     assert_eq!(status, 503);
     assert!(body.contains(r#""state":"stopping""#), "{body}");
+    let (status, _, body) = node.get("/readyz").await;
+    assert_eq!((status.as_u16(), body.as_str()), (503, r#"{"ready":false,"reasons":["stopping"]}"#));
 }
 
 /// PA-6, PA-12.
