@@ -181,6 +181,31 @@ fn failure_is_final(calls: &str, error: &str) {
     assert_eq!(offline::panic(&bench.home.log).unwrap(), None);
 }
 
+/// Whichever sync fails, nothing is left in the way of the same command.
+#[test]
+fn a_journal_is_made_after_every_failed_sync() {
+    let bench = Workbench::new();
+    let command = |name: &str| {
+        let mut command = std::process::Command::new(&bench.home.binary);
+        let (place, key) = (bench.dir().join(name), bench.dir().join(format!("{name}.key")));
+        command.args(["journal", "init"]).arg(place).arg("--key-file").arg(key);
+        command
+    };
+    for number in 1.. {
+        let command = &mut command(&number.to_string());
+        let failing = format!("EIO:when={number}");
+        let failed = from_the_start(command, "fsync,fdatasync", &failing).output().unwrap();
+        if failed.status.success() {
+            assert!(number > 5, "{failed:?}");
+            break;
+        }
+        assert_eq!(failed.status.code(), Some(75), "sync {number}: {failed:?}");
+        let again = command.output().unwrap();
+        let stands = String::from_utf8_lossy(&again.stderr).contains("already_exists");
+        assert!(again.status.success() || stands, "sync {number}: {failed:?}, then {again:?}");
+    }
+}
+
 /// Reading a journal goes on where the system gives no thread, and comes to the same; what cannot do without one says
 /// that it may be tried again.
 #[test]

@@ -257,7 +257,13 @@ impl NewFile {
             Ok(()) => self.temporary.disable_cleanup(true),
             Err(errno) => return Err(failed(Operation::Create, errno, None)),
         }
-        self.path.parent().map_or(Ok(()), sync_directory)
+        let synced = self.path.parent().map_or(Ok(()), sync_directory);
+        if synced.is_err() {
+            // Whoever is told of a failure finds nothing under the name: a key without its journal would stand for one
+            // that is missing.
+            let _ = unlinkat(CWD, &self.path, AtFlags::empty());
+        }
+        synced
     }
 }
 
