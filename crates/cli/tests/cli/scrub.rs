@@ -27,10 +27,7 @@ fn damage_that_the_scrub_finds_stops_the_writer_and_is_13() {
     node.http(&format!("GET /v1/executions/{second}/events"), "");
     assert_eq!(node.stop().0, Some(0));
     let node = bench.node(&[]);
-    until(|| {
-        let files = bench.files("data/segments");
-        files.iter().any(|(path, _)| path.ends_with("000000000001.idx"))
-    });
+    until(|| bench.path("data/segments/000000000001.idx").exists());
     assert_eq!(node.stop().0, Some(0));
     bench.flip("data/segments/000000000001.seg", FIRST_GROUP_BODY);
 
