@@ -97,6 +97,24 @@ pub trait EventStore: Send + Sync + fmt::Debug {
     /// The store failed.
     fn page(&self, filter: Filter, before: Option<ListPosition>, limit: usize) -> StoreFuture<'_, Page>;
 
+    /// [`listing::outline`]s of these executions in the same order; `None` as in [`EventStore::brief`]. Ends before the one
+    /// that would make the texts together longer than `bytes_max`, but never before the first, and once a bounded number of
+    /// bytes was read for them. One snapshot at a time is held.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn outlines(&self, ids: Vec<ExecutionId>, bytes_max: usize) -> StoreFuture<'_, Vec<Option<String>>> {
+        Box::pin(async move {
+            let mut outlines = listing::Outlines::new(bytes_max);
+            for id in ids {
+                if !outlines.take(self.snapshot(id).await?) {
+                    break;
+                }
+            }
+            Ok(outlines.texts)
+        })
+    }
+
     /// Forgets durably what has expired. Expired executions are hidden without it; it is what frees their room when
     /// nobody calls.
     ///

@@ -101,16 +101,23 @@ pub(crate) fn records(
     only: Option<StreamId>,
 ) -> Option<Vec<Record>> {
     match header.kind {
-        FrameKind::Group => group(header, plaintext, epoch),
+        FrameKind::Group => group(header, plaintext, epoch, only),
         FrameKind::Folded => folded(codec, header, plaintext, only),
         FrameKind::Link | FrameKind::Seal | FrameKind::Sources => Some(Vec::new()),
     }
 }
 
-fn group(header: &FrameHeader, plaintext: &[u8], epoch: u64) -> Option<Vec<Record>> {
+/// All of them are read, so that a group is judged as one; what nobody asked for is not copied.
+fn group(header: &FrameHeader, plaintext: &[u8], epoch: u64, only: Option<StreamId>) -> Option<Vec<Record>> {
     let group = GroupReader::new(plaintext, header.record_count).ok()?;
-    let records = group.zip(header.first_sequence..);
-    records.map(|(record, sequence)| Some(owned(&record.ok()?, sequence, epoch))).collect()
+    let mut wanted = Vec::new();
+    for (record, sequence) in group.zip(header.first_sequence..) {
+        let record = record.ok()?;
+        if only.is_none_or(|only| record.stream == Some(only.0)) {
+            wanted.push(owned(&record, sequence, epoch));
+        }
+    }
+    Some(wanted)
 }
 
 fn owned(record: &RecordRef<'_>, sequence: u64, epoch: u64) -> Record {

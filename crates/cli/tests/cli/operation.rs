@@ -134,6 +134,7 @@ fn first_life(bench: &Bench, seen: &mut Vec<Scrape>) {
         ("sealog_provider_first_output_seconds_count{provider=\"provider-mock\"}", 2.0),
         ("sealog_provider_active{provider=\"provider-mock\"}", 1.0),
         ("sealog_admission_active", 1.0),
+        ("sealog_journal_executions", 3.0),
         ("sealog_http_streams_open", 1.0),
         ("sealog_http_connections_open", 2.0),
     ] {

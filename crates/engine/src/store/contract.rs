@@ -166,6 +166,7 @@ macro_rules! event_store_contract {
             pages_show_the_youngest_first_and_go_on_behind_their_place
             pages_take_what_the_filter_names
             a_page_ends_before_too_much_was_read_for_it
+            outlines_are_the_snapshots_without_results_as_far_as_they_fit
             closing_wakes_readers_and_refuses_calls
             facts_04_a_reader_pins_a_terminal_record
             facts_05_retention_takes_record_and_identity

@@ -461,6 +461,10 @@ impl EventStore for JournalStore {
         Box::pin(Arc::clone(&self.shared).page(filter, before, limit))
     }
 
+    fn outlines(&self, ids: Vec<ExecutionId>, bytes_max: usize) -> StoreFuture<'_, Vec<Option<String>>> {
+        Box::pin(Arc::clone(&self.shared).outlines(ids, bytes_max))
+    }
+
     fn sweep(&self) -> StoreFuture<'_, ()> {
         let shared = Arc::clone(&self.shared);
         Box::pin(Finish::new(async move {

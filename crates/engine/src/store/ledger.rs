@@ -314,6 +314,11 @@ impl Ledger {
         self.created.insert(slot, |slot| accounts[slot].by_creation());
     }
 
+    /// How many are kept, ended ones included.
+    pub(crate) fn executions(&self) -> usize {
+        self.accounts.len()
+    }
+
     /// When the execution was created.
     pub(crate) fn created_at(&self, id: ExecutionId) -> Option<Timestamp> {
         self.accounts.get(id).map(|account| account.created_at)

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use sealog_events::json::{snapshot_json, string_json};
-use sealog_events::{ExecutionId, Status, Timestamp};
+use sealog_events::{ExecutionId, Snapshot, Status, Timestamp};
 
 use super::{Brief, EventStore, ListPosition, StoreError};
 
@@ -45,6 +45,12 @@ pub struct Listed {
     pub brief: Brief,
     /// Absent for one that was created before abilities were kept.
     pub ability: Option<String>,
+}
+
+impl Listed {
+    fn place(&self) -> ListPosition {
+        ListPosition { created_at: self.brief.created_at, id: self.brief.id }
+    }
 }
 
 /// What a store found.
@@ -86,30 +92,63 @@ pub async fn list(
     limit: usize,
 ) -> Result<Listing, StoreError> {
     let page = store.page(filter, before, limit.min(ENTRIES_MAX)).await?;
-    let (mut entries, mut bytes, mut read) = (Vec::new(), 0, 0);
-    let mut last = before;
-    for Listed { brief, ability } in page.listed {
-        if read >= READ_BYTES {
-            return Ok(Listing { entries, next: last });
-        }
+    let ids = page.listed.iter().map(|listed| listed.brief.id).collect();
+    let outlines = store.outlines(ids, PAGE_BYTES).await?;
+    // What did not fit is for the next page.
+    let next = match page.listed.get(outlines.len()) {
+        None => page.next,
+        Some(_) => page.listed.get(..outlines.len()).and_then(<[Listed]>::last).map(Listed::place),
+    };
+    let mut entries = Vec::new();
+    for (Listed { ability, .. }, outline) in page.listed.iter().zip(outlines) {
         // Between the two calls it may have been let go.
-        if let Some(mut snapshot) = store.snapshot(brief.id).await? {
-            read += snapshot.result.take().map_or(0, |result| result.as_str().len());
-            snapshot.artifacts = None;
-            let mut entry = snapshot_json(&snapshot);
-            if let Some(ability) = ability {
-                entry.truncate(entry.len() - 1);
-                entry += &format!(",\"ability\":{}}}", string_json(&ability));
-            }
-            bytes += entry.len();
-            if bytes > PAGE_BYTES && !entries.is_empty() {
-                return Ok(Listing { entries, next: last });
-            }
-            entries.push(entry);
+        let Some(mut entry) = outline else { continue };
+        if let Some(ability) = ability {
+            entry.truncate(entry.len() - 1);
+            entry += &format!(",\"ability\":{}}}", string_json(ability));
         }
-        last = Some(ListPosition { created_at: brief.created_at, id: brief.id });
+        entries.push(entry);
     }
-    Ok(Listing { entries, next: page.next })
+    Ok(Listing { entries, next })
+}
+
+/// A snapshot without result and artifacts.
+#[must_use]
+pub fn outline(mut snapshot: Snapshot) -> String {
+    snapshot.result = None;
+    snapshot.artifacts = None;
+    snapshot_json(&snapshot)
+}
+
+/// Outlines as they are collected.
+#[derive(Debug)]
+pub(crate) struct Outlines {
+    pub texts: Vec<Option<String>>,
+    /// Room for the next ones.
+    bytes: usize,
+    /// Bytes of results that were read for them.
+    read: usize,
+}
+
+impl Outlines {
+    pub fn new(bytes_max: usize) -> Outlines {
+        Outlines { texts: Vec::new(), bytes: bytes_max, read: 0 }
+    }
+
+    /// Takes the next one if it fits; `false`: none behind it is wanted.
+    pub fn take(&mut self, snapshot: Option<Snapshot>) -> bool {
+        let result = snapshot.as_ref().and_then(|snapshot| snapshot.result.as_ref());
+        self.read += result.map_or(0, |result| result.as_str().len());
+        let text = snapshot.map(outline);
+        let length = text.as_ref().map_or(0, String::len);
+        let is_first = self.texts.iter().all(Option::is_none);
+        if length > self.bytes && !is_first {
+            return false;
+        }
+        self.bytes = self.bytes.saturating_sub(length);
+        self.texts.push(text);
+        self.read < READ_BYTES
+    }
 }
 
 impl fmt::Display for ListPosition {

@@ -2,7 +2,7 @@
 
 use sealog_events::{Dialect, Origin, json, materialize};
 
-use sealog_events::{Labels, Status};
+use sealog_events::{Labels, Snapshot, Status};
 
 use super::*;
 use crate::store::ListPosition;
@@ -181,6 +181,39 @@ pub async fn a_page_ends_before_too_much_was_read_for_it(make: &impl Fn(StoreLim
     let (entries, next) = page(None).await;
     assert_eq!((entries, next.map(|place| place.id)), (3, Some(id(2))));
     assert_eq!(page(next).await, (1, None));
+}
+
+pub async fn outlines_are_the_snapshots_without_results_as_far_as_they_fit(
+    make: &impl Fn(StoreLimits) -> Subject,
+) {
+    let subject = make(StoreLimits::default());
+    for number in 1..=3 {
+        subject.create(number).await;
+    }
+    // One under way, one at hand, one that must be read.
+    assert_eq!(subject.append(1, 2, failed("m")).await, Ok(()));
+    assert_eq!(subject.append(2, 2, selected()).await, Ok(()));
+    assert_eq!(subject.append(2, 3, delta("x")).await, Ok(()));
+    let asked = vec![id(9), id(3), id(1), id(8), id(2)];
+    let all = subject.store.outlines(asked.clone(), usize::MAX).await.expect("the store works");
+    for (id, outline) in asked.iter().zip(&all) {
+        let snapshot = subject.store.snapshot(*id).await.expect("the store works");
+        let expected = snapshot
+            .map(|snapshot| json::snapshot_json(&Snapshot { result: None, artifacts: None, ..snapshot }));
+        assert_eq!(*outline, expected);
+    }
+    assert_eq!(all.len(), 5);
+    let length = |at: usize| all[at].as_ref().map_or(0, String::len);
+    for (bytes_max, count) in [
+        (0, 2),
+        (length(1), 2),
+        (length(1) + length(2) - 1, 2),
+        (length(1) + length(2), 4),
+        (length(1) + length(2) + length(4), 5),
+    ] {
+        let some = subject.store.outlines(asked.clone(), bytes_max).await.expect("the store works");
+        assert_eq!(some, all[..count], "{bytes_max}");
+    }
 }
 
 pub async fn pages_take_what_the_filter_names(make: &impl Fn(StoreLimits) -> Subject) {

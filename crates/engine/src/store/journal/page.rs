@@ -11,6 +11,9 @@ use super::{Shared, read};
 use crate::store::listing::{Filter, LOOKED_AT_MAX, Listed, Page};
 use crate::store::{ListPosition, StoreError};
 
+/// Most executions whose labels are read for one page: some milliseconds, where few or none are of the ability.
+pub(super) const LABELS_READ_MAX: usize = 200;
+
 impl Shared {
     pub(super) async fn page(
         self: Arc<Self>,
@@ -30,8 +33,9 @@ impl Shared {
         limit: usize,
     ) -> Result<Page, StoreError> {
         let mut page = Page::default();
+        let mut labels_read = 0;
         for place in places {
-            if page.listed.len() == limit {
+            if page.listed.len() == limit || labels_read == LABELS_READ_MAX {
                 return Ok(page);
             }
             page.next = Some(*place);
@@ -39,6 +43,7 @@ impl Shared {
             if !filter.takes_status(brief.status) {
                 continue;
             }
+            labels_read += 1;
             let labels =
                 read::beside_creation(&self.journal, place.id, RecordKind::Labels, body::decode_labels)?;
             let ability = labels.map(|labels| labels.ability);

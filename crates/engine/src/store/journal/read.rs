@@ -10,6 +10,7 @@ use super::error::failed;
 use super::watch::{Found, JournalWatch};
 use super::{Shared, State, open, records};
 use crate::StoreError;
+use crate::store::listing::Outlines;
 use crate::store::{Brief, Watch};
 
 /// Keeps an execution as long as it lives.
@@ -89,33 +90,76 @@ impl Shared {
 
     /// The execution's fold: at hand for a live one, kept for a recent one, else read from the journal.
     pub(super) async fn snapshot(self: Arc<Self>, id: ExecutionId) -> Result<Option<Snapshot>, StoreError> {
-        let (brief, pin) = {
-            let mut state = self.readable()?;
-            let Some(brief) = self.visible(&state, id) else { return Ok(None) };
-            if let Some(live) = state.records.get_mut(&id).and_then(|record| record.live.as_mut()) {
-                live.settle();
-                let fold = Arc::clone(&live.fold);
-                drop(state);
-                return Ok(Some(fold.snapshot()));
+        match self.find(id)? {
+            Fold::Absent => Ok(None),
+            Fold::AtHand(snapshot) => Ok(Some(*snapshot)),
+            Fold::InJournal(brief, pin) => {
+                let shared = Arc::clone(&self);
+                self.blocking(move || shared.read(&brief, pin)).await?.map(Some)
             }
-            if let Some(ended) = state.recent.get(id) {
-                let snapshot = Arc::clone(&ended.snapshot);
-                drop(state);
-                return Ok(Some(Snapshot::clone(&snapshot)));
+        }
+    }
+
+    /// Outlines of many, all on one thread for blocking calls: a turn of it for each costs more than most of them.
+    pub(super) async fn outlines(
+        self: Arc<Self>,
+        ids: Vec<ExecutionId>,
+        bytes_max: usize,
+    ) -> Result<Vec<Option<String>>, StoreError> {
+        let shared = Arc::clone(&self);
+        let collecting = move || {
+            let mut outlines = Outlines::new(bytes_max);
+            for id in ids {
+                let snapshot = match shared.find(id)? {
+                    Fold::Absent => None,
+                    Fold::AtHand(snapshot) => Some(*snapshot),
+                    Fold::InJournal(brief, pin) => Some(shared.read(&brief, pin)?),
+                };
+                if !outlines.take(snapshot) {
+                    break;
+                }
             }
-            // What is being read must not be forgotten meanwhile.
-            state.ledger.pin(id);
-            (brief, Pin { shared: Arc::clone(&self), id })
+            Ok(outlines.texts)
         };
-        let journal = self.journal.clone();
-        let fold = self.blocking(move || open::fold(&journal, id, brief.created_at)).await??;
+        self.blocking(collecting).await?
+    }
+
+    fn find(self: &Arc<Self>, id: ExecutionId) -> Result<Fold, StoreError> {
+        let mut state = self.readable()?;
+        let Some(brief) = self.visible(&state, id) else { return Ok(Fold::Absent) };
+        if let Some(live) = state.records.get_mut(&id).and_then(|record| record.live.as_mut()) {
+            live.settle();
+            let fold = Arc::clone(&live.fold);
+            drop(state);
+            return Ok(Fold::AtHand(Box::new(fold.snapshot())));
+        }
+        if let Some(ended) = state.recent.get(id) {
+            let snapshot = Arc::clone(&ended.snapshot);
+            drop(state);
+            return Ok(Fold::AtHand(Box::new(Snapshot::clone(&snapshot))));
+        }
+        // What is being read must not be forgotten meanwhile.
+        state.ledger.pin(id);
+        Ok(Fold::InJournal(brief, Pin { shared: Arc::clone(self), id }))
+    }
+
+    /// Blocks.
+    fn read(&self, brief: &Brief, pin: Pin) -> Result<Snapshot, StoreError> {
+        let fold = open::fold(&self.journal, brief.id, brief.created_at)?;
         drop(pin);
         if fold.last_sequence() != brief.last_sequence {
             tracing::error!("an execution's events are not all in the journal");
             return Err(StoreError::Failed);
         }
-        Ok(Some(fold.into_snapshot()))
+        Ok(fold.into_snapshot())
     }
+}
+
+/// Where an execution's fold is.
+enum Fold {
+    Absent,
+    AtHand(Box<Snapshot>),
+    InJournal(Brief, Pin),
 }
 
 /// The record of this kind that stands between an execution's creation and its first event, if there is one: nothing

@@ -27,6 +27,6 @@ impl JournalStore {
 
     /// Executions that are kept, ended ones included.
     pub fn executions(&self) -> usize {
-        self.shared.lock().records.len()
+        self.shared.lock().ledger.executions()
     }
 }

@@ -6,6 +6,7 @@ mod engine;
 mod evidence;
 mod model;
 mod origin;
+mod page;
 mod reopen;
 mod restored;
 mod retention;
