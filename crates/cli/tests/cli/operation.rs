@@ -80,7 +80,12 @@ type Scrape = BTreeMap<String, f64>;
 
 /// Every sample of the page by name and labels.
 fn metrics(node: &Node) -> Scrape {
-    let answer = node.http("GET /metrics", "");
+    metrics_with(node, "")
+}
+
+/// The same behind further headers, each with its end of line.
+fn metrics_with(node: &Node, headers: &str) -> Scrape {
+    let answer = node.http(&format!("GET /metrics HTTP/1.1\r\n{headers}x:"), "");
     assert!(answer.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"));
     let text = body(&answer);
     assert!(text.ends_with("# EOF\n") && !text.contains("canary"), "{text}");
@@ -281,4 +286,52 @@ fn every_metric_of_the_page_is_seen_to_move_and_listed() {
     for (family, moved) in families {
         assert!(moved, "{family} never moved");
     }
+}
+
+/// The rules in the order in which a request meets them; what one refuses is counted by that one alone.
+#[test]
+fn every_rule_of_the_guard_counts_what_it_refuses() {
+    const FAMILY: &str = "sealog_http_refused_total";
+    let bench = Bench::new();
+    let token = |name: &str, scope: &str| {
+        let ran =
+            bench.run(&["token", "new", "--file", "tokens", "--name", name, "--scope", scope]).expect(0);
+        ran.stdout.trim_end().to_owned()
+    };
+    let (reader, operator) = (token("r", "read"), token("a", "admin"));
+    let node = bench.node(&["--token-file", "tokens"]);
+    let page = || metrics_with(&node, &format!("x-api-key: {operator}\r\n"));
+    let counted = || {
+        let rules = page().into_iter().filter_map(|(name, value)| {
+            let rule = name.strip_prefix(FAMILY)?.strip_prefix("{rule=\"")?.strip_suffix("\"}")?;
+            Some((rule.to_owned(), value))
+        });
+        rules.collect::<Scrape>()
+    };
+    // Behind the head come the host of this node and no origin: what a request lacks, its line can bring along.
+    let known = format!("x-api-key: {reader}\r\nx: ");
+    let refusals = [
+        ("host", 403, "GET /v1/runtime HTTP/1.1\r\nhost: evil.example\r\nx: ".to_owned()),
+        ("origin", 403, "GET /v1/runtime HTTP/1.1\r\norigin: http://evil.example\r\nx: ".to_owned()),
+        ("token", 401, "GET /v1/runtime".to_owned()),
+        ("scope", 403, format!("POST /v1/executions HTTP/1.1\r\n{known}")),
+    ];
+    let listed = include_str!("../../../../docs/interface.md");
+    let row = listed.lines().find(|line| line.starts_with("| `sealog_http_refused` |")).unwrap();
+    let words = row.split_once('(').unwrap().1.split_once(')').unwrap().0;
+    assert_eq!(words, refusals.each_ref().map(|(rule, ..)| format!("`{rule}`")).join(", "));
+
+    let mut expected: Scrape = refusals.iter().map(|(rule, ..)| ((*rule).to_owned(), 0.0)).collect();
+    assert_eq!(counted(), expected);
+    for (times, (rule, status, head)) in (1..).zip(&refusals) {
+        for _ in 0..times {
+            assert!(node.http(head, "").starts_with(&format!("HTTP/1.1 {status} ")), "{rule}");
+            *expected.get_mut(*rule).unwrap() += 1.0;
+            assert_eq!(counted(), expected);
+        }
+    }
+    // What passes is nobody's refusal.
+    assert!(node.http(&format!("GET /v1/runtime HTTP/1.1\r\n{known}"), "").starts_with("HTTP/1.1 200 "));
+    assert_eq!(counted(), expected);
+    assert_eq!(node.stop().0, Some(0));
 }
