@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use sealog_events::{Phase, PortableCode, Status};
 use sealog_execution::{Failure, ProviderEvent, ProviderLimits, ProviderManifest};
 use serde_json::Value;
@@ -187,6 +188,107 @@ async fn the_retry_budget_ends_fallback_and_never_an_attempt() {
             let unavailable = Some((PortableCode::ProviderUnavailable, true));
             check(&story, &["accepted", "selected a/1", "failed"], unavailable);
         }
+    }
+}
+
+/// A provider that takes a while to say what it has: routing has begun, and nobody was asked yet.
+fn hesitant(id: &'static str, hesitates_ms: u64, steps: Vec<Step>) -> Scripted {
+    let mut provider = Scripted::new(id, steps);
+    provider.manifest = Box::new(move || {
+        // The first poll moves the clock.
+        let _later = tokio::time::advance(Duration::from_millis(hesitates_ms)).now_or_never();
+        Ok(manifest(id, |_| {}))
+    });
+    provider
+}
+
+#[tokio::test(start_paused = true)]
+async fn rm_9_a_budget_that_is_gone_before_the_first_attempt_leaves_none() {
+    for allow_fallback in [false, true] {
+        for (hesitates_ms, starts) in [(49, true), (50, false), (51, false)] {
+            let first = hesitant("a", hesitates_ms, vec![completed()]);
+            let second = good("b");
+            let calls = [&first, &second].map(|provider| Arc::clone(&provider.calls));
+            let routing = format!(r#""routing":{{"allow_fallback":{allow_fallback},"retry_budget_ms":50}}"#);
+            let story = Setup::new(vec![first, second]).start().run(&body(&routing)).await;
+            if starts {
+                check(&story, &["accepted", "selected a/1", "completed"], None);
+            } else {
+                // Whoever asks again may have more luck: nothing was sent.
+                let unavailable = Some((PortableCode::ProviderUnavailable, true));
+                check(&story, &["accepted", "failed"], unavailable);
+                assert_eq!(story.snapshot.error.unwrap().message, "Retry budget is exhausted");
+                assert!(calls.iter().all(|calls| calls.lock().unwrap().is_empty()));
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rm_9_a_wait_at_the_gate_uses_up_the_budget_of_what_follows_and_not_the_attempt() {
+    let all = ["accepted", "selected a/1", "attempt_failed a/1", "selected b/2", "delta", "completed"];
+    let one = ["accepted", "selected a/1", "failed"];
+    for (budget_ms, follows) in [(100, false), (101, true)] {
+        let mut narrow = Scripted::new("a", vec![Step::Sleep(50), Step::Fail(busy())]);
+        narrow.limits = Some(ProviderLimits { max_concurrency: 1, max_queue_depth: 1 });
+        let calls = Arc::clone(&narrow.calls);
+        let bench = Setup::new(vec![narrow, good("b")]).start();
+        let ahead = bench.submit(BODY).await.execution_id;
+        // It has the place at the gate for 50 ms of the clock, which stands still until everybody waits.
+        while calls.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let began = Instant::now();
+        let routing = format!(r#""routing":{{"allow_fallback":true,"retry_budget_ms":{budget_ms}}}"#);
+        let story = bench.run(&body(&routing)).await;
+        assert_eq!(began.elapsed(), Duration::from_millis(100));
+        assert_eq!(calls.lock().unwrap().len(), 2, "the wait took the attempt");
+        let unavailable = Some((PortableCode::ProviderUnavailable, true));
+        if follows {
+            check(&story, &all, None);
+        } else {
+            check(&story, &one, unavailable);
+        }
+        check(&bench.story(ahead).await, &one, unavailable);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rm_9_the_budget_bounds_every_further_attempt_and_an_announced_one_starts() {
+    const ALL: [&str; 7] = [
+        "accepted",
+        "selected a/1",
+        "attempt_failed a/1",
+        "selected b/2",
+        "attempt_failed b/2",
+        "selected c/3",
+        "failed",
+    ];
+    // Attempts of 20 ms, and an announcement that is stored for `announced_ms`.
+    for (announced_ms, budget_ms, attempts) in [
+        (0, 20, 1),
+        (0, 21, 2),
+        (0, 40, 2),
+        (0, 41, 3),
+        (0, 1000, 3),
+        // Stored until the budget is gone: what is announced is followed, and nothing behind it.
+        (30, 21, 2),
+        (30, 50, 2),
+        (30, 70, 2),
+        (30, 71, 3),
+    ] {
+        let slow = |id| Scripted::new(id, vec![Step::Sleep(20), Step::Fail(busy())]);
+        let mut setup = Setup::new(vec![slow("a"), slow("b"), slow("c")]);
+        setup.fate = Box::new(move |_, body| match body.type_name() {
+            "route.attempt_failed" => Fate::Stored { yields: 0, delay_ms: announced_ms },
+            _ => AT_ONCE,
+        });
+        let routing = format!(r#""routing":{{"allow_fallback":true,"retry_budget_ms":{budget_ms}}}"#);
+        let story = setup.start().run(&body(&routing)).await;
+        let expected = [&ALL[..2 * attempts], &["failed"]].concat();
+        assert_eq!(told(&story), expected, "{announced_ms} {budget_ms}");
+        let unavailable = Some((PortableCode::ProviderUnavailable, true));
+        assert_eq!(story.code().zip(story.retryable()), unavailable);
     }
 }
 
