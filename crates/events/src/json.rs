@@ -298,15 +298,25 @@ fn put_number(out: &mut impl Sink, value: f64) {
 /// shortest form, so that the text of a string is the same wherever it is rendered.
 pub(crate) fn put_string(out: &mut impl Sink, text: &str) {
     out.put("\"");
-    let mut plain_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let Some(escape) = escape_of(byte) else { continue };
-        out.put(&text[plain_from..at]);
+    let mut rest = text;
+    while let Some((at, escape)) = first_escape(rest) {
+        out.put(&rest[..at]);
         out.put(escape);
-        plain_from = at + 1;
+        rest = &rest[at + 1..];
     }
-    out.put(&text[plain_from..]);
+    out.put(rest);
     out.put("\"");
+}
+
+/// The first byte that does not stand for itself, and what stands for it. Looks at many bytes at once: nearly all text
+/// is plain, and a byte at a time was a tenth of a whole check.
+fn first_escape(text: &str) -> Option<(usize, &'static str)> {
+    const AT_ONCE: usize = 32;
+    let is_plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
+    let all_plain = |bytes: &&[u8]| bytes.iter().fold(true, |all, byte| all & is_plain(byte));
+    let plain = text.as_bytes().chunks_exact(AT_ONCE).take_while(all_plain).count() * AT_ONCE;
+    let mut rest = text.bytes().enumerate().skip(plain);
+    rest.find_map(|(at, byte)| escape_of(byte).map(|escape| (at, escape)))
 }
 
 /// Bytes that a character takes inside a JSON string: at most 6.

@@ -105,6 +105,17 @@ fn attempts_show_what_is_known_of_each() {
     assert!(text.contains(expected), "{text}");
 }
 
+/// Plain text is passed over in runs: a character to be escaped is found at every place of them.
+#[test]
+fn one_character_is_escaped_wherever_it_stands() {
+    for character in ('\0'..='\u{80}').chain(['\u{a2}', '\u{dc}', '\u{1f600}']) {
+        for before in 0..70 {
+            let text = format!("{}{character}{}", "a".repeat(before), "é".repeat(70 - before));
+            assert_eq!(string_json(&text), serde_json::to_string(&text).expect("a string has a text"));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn strings_are_escaped_as_others_do(text in arbitrary::text(30)) {
