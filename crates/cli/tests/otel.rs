@@ -17,8 +17,16 @@ use std::time::Duration;
 
 use bench::{Bench, Node, id_in};
 
-/// Answers every export with 200 and hands its body over.
-fn collector() -> (String, Receiver<(String, Vec<u8>)>) {
+/// What a peer of the node was sent: heads and bodies.
+type Sent = Receiver<(String, Vec<u8>)>;
+
+/// Takes every export.
+fn collector() -> (String, Sent) {
+    peer("HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n")
+}
+
+/// Answers every request with the same text and hands over what was sent.
+fn peer(answer: &'static str) -> (String, Sent) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (sender, receiver) = channel();
@@ -42,7 +50,7 @@ fn collector() -> (String, Receiver<(String, Vec<u8>)>) {
                     }
                     let mut body = vec![0; length];
                     reader.read_exact(&mut body).unwrap();
-                    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n").unwrap();
+                    stream.write_all(answer.as_bytes()).unwrap();
                     if sender.send((head, body)).is_err() {
                         return;
                     }
@@ -166,6 +174,30 @@ fn request(mock: &str) -> String {
     )
 }
 
+/// So many executions' spans, by their ids; nothing exported with them is content or a secret.
+#[track_caller]
+fn exported(exports: &Sent, count: usize) -> BTreeMap<String, Span> {
+    let mut found = BTreeMap::new();
+    while found.len() < count {
+        let (head, body) = exports.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
+        assert!(!has_canary(head.as_bytes()) && !has_canary(&body));
+        for span in spans(&body) {
+            let id = span.events[0].1["gen_ai.response.id"].clone();
+            found.insert(id, span);
+        }
+    }
+    found
+}
+
+fn has_canary(bytes: &[u8]) -> bool {
+    bytes.windows(6).any(|window| window == b"canary")
+}
+
+fn names(span: &Span) -> Vec<&str> {
+    span.events.iter().map(|(name, _)| name.as_str()).collect()
+}
+
 #[test]
 fn executions_become_spans_without_content() {
     let (address, exports) = collector();
@@ -185,16 +217,7 @@ fn executions_become_spans_without_content() {
     let bad = ended(r#"{"fail_after":1,"fail_code":"rate_limited","fail_retryable":true}"#);
     let (code, stderr) = node.stop();
     assert_eq!(code, Some(0), "{stderr}");
-    let mut found = BTreeMap::new();
-    while found.len() < 2 {
-        let (head, body) = exports.recv_timeout(Duration::from_secs(60)).unwrap();
-        assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
-        assert!(!body.windows(6).any(|window| window == b"canary"));
-        for span in spans(&body) {
-            let id = span.events[0].1["gen_ai.response.id"].clone();
-            found.insert(id, span);
-        }
-    }
+    let found = exported(&exports, 2);
     let span = &found[&good];
     assert_eq!((span.name.as_str(), span.status), ("chat model-alpha", 1), "{span:#?}");
     for (name, value) in [
@@ -207,9 +230,8 @@ fn executions_become_spans_without_content() {
         assert_eq!(span.attributes.get(name).map(String::as_str), Some(value), "{name}: {span:#?}");
     }
     assert!(!span.attributes.contains_key("gen_ai.usage.output_tokens"), "{span:#?}");
-    let names: Vec<&str> = span.events.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
-        names,
+        names(span),
         ["execution.accepted", "route.selected", "output", "usage.reported", "execution.completed"]
     );
     assert_eq!(span.events[1].1["gen_ai.response.model"], "model-alpha");
@@ -227,6 +249,73 @@ fn executions_become_spans_without_content() {
         ),
         ("execution.failed", "rate_limited", "0")
     );
+}
+
+/// An upstream that refuses and says content with it, in front of a provider that does not.
+#[test]
+fn a_failed_attempt_and_what_it_fell_back_to_are_events_of_one_span_without_content() {
+    let (upstream, asked) = peer(
+        "HTTP/1.1 503 canary-7\r\nx-request-id: canary-8\r\ncontent-type: application/json\r\n\
+         content-length: 51\r\n\r\n{\"error\":{\"code\":\"canary-9\",\"message\":\"canary-10\"}}",
+    );
+    let (address, exports) = collector();
+    let bench = Bench::new();
+    let config = format!(
+        "[[providers]]\ntype = \"openai-chat\"\nid = \"refusing\"\nmodel = \"m\"\napi_key_env = \"UPSTREAM_KEY\"\n\
+         base_url = \"http://{upstream}/v1\"\n[[providers]]\ntype = \"mock\"\nid = \"second\"\n"
+    );
+    bench.write("sealog.toml", config.as_bytes(), 0o600);
+    let serve = ["serve", "--data-dir", "data", "--key-file", "key", "--listen", "127.0.0.1:0"];
+    let mut command = bench.command(&[&serve[..], &["--config", "sealog.toml"]].concat());
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{address}"));
+    command.env("UPSTREAM_KEY", "canary-11");
+    let node = Node::start(command);
+    let ended = |allow_fallback: bool| {
+        let routing = format!(r#"{{"routing":{{"allow_fallback":{allow_fallback}}},"#);
+        let id = id_in(&node.http("POST /v1/executions", &request("{}").replacen('{', &routing, 1)));
+        node.http(&format!("GET /v1/executions/{id}/events"), "");
+        let (head, body) = asked.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(has_canary(head.as_bytes()) && has_canary(&body), "{head}");
+        id
+    };
+    let (followed, final_one) = (ended(true), ended(false));
+    assert_eq!(node.stop().0, Some(0));
+    let found = exported(&exports, 2);
+
+    let span = &found[&followed];
+    let told = [
+        "execution.accepted",
+        "route.selected",
+        "route.attempt_failed",
+        "route.selected",
+        "output",
+        "usage.reported",
+        "execution.completed",
+    ];
+    assert_eq!(names(span), told);
+    let of = |event: usize, name: &str| span.events[event].1.get(name).map(String::as_str);
+    for (event, provider, model) in [(1, "refusing", "m"), (3, "second", "model-alpha")] {
+        assert_eq!(of(event, "gen_ai.provider.name"), Some(provider));
+        assert_eq!(of(event, "gen_ai.response.model"), Some(model));
+    }
+    assert_eq!(of(2, "error.type"), Some("provider_unavailable"));
+    assert_eq!(of(2, "model_runtime.error.retryable"), Some("1"));
+    assert_eq!(of(2, "model_runtime.execution.status"), Some("routing"));
+    for (event, sequence) in [(1, "2"), (2, "3"), (3, "4")] {
+        assert_eq!(of(event, "model_runtime.event.sequence"), Some(sequence));
+        assert_eq!(of(event, "gen_ai.response.id"), Some(followed.as_str()));
+    }
+    // The span is that of the attempt that counted: a failure that was followed is none of the execution.
+    let whole = |span: &Span, name: &str| span.attributes.get(name).cloned();
+    assert_eq!((span.name.as_str(), span.status), ("chat model-alpha", 1), "{span:#?}");
+    assert_eq!(whole(span, "gen_ai.provider.name").as_deref(), Some("second"));
+    assert_eq!(whole(span, "error.type"), None);
+
+    let span = &found[&final_one];
+    assert_eq!(names(span), ["execution.accepted", "route.selected", "execution.failed"]);
+    assert_eq!((span.name.as_str(), span.status), ("chat m", 2), "{span:#?}");
+    assert_eq!(whole(span, "gen_ai.provider.name").as_deref(), Some("refusing"));
+    assert_eq!(whole(span, "error.type").as_deref(), Some("provider_unavailable"));
 }
 
 #[test]
