@@ -11,7 +11,9 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-released = threading.Semaphore(0)
+# How often /release was asked for; everything that was held by then goes on, also what nobody waits for any more.
+releases = 0
+turn = threading.Condition()
 key = sys.argv[1]
 
 
@@ -29,7 +31,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         if self.path == "/release":
-            released.release()
+            global releases
+            with turn:
+                releases += 1
+                turn.notify_all()
             return self.refuse(204)
         # The caller's own key must never come here.
         if self.headers.get("authorization") != f"Bearer {key}":
@@ -55,9 +60,12 @@ class Handler(BaseHTTPRequestHandler):
             words = self.say([f"it is {text}", " in Rome"])
         elif word in ("count", "hold"):
             half = int(number) // 2
+            # Before the first word: whoever has read that one can release this.
+            before = releases
             words = self.say([f"{n} " for n in range(half)])
             if word == "hold":
-                released.acquire()
+                with turn:
+                    turn.wait_for(lambda: releases > before)
             words += self.say([f"{n} " for n in range(half, int(number))])
         elif word == "filter":
             reason = "content_filter"

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use crashbox::node::Node;
 use sealog_tests::workbench::Workbench;
@@ -18,8 +19,14 @@ fn beside(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("clients").join(name)
 }
 
-/// The interpreter with the clients, installed as pinned; made once for a target directory.
-fn python() -> PathBuf {
+/// The interpreter with the clients, installed as pinned; made once for a target directory, by the test that is there
+/// first while the others wait: an installation that is begun again under another one's feet is none.
+fn python() -> &'static Path {
+    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
+    PYTHON.get_or_init(install)
+}
+
+fn install() -> PathBuf {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("official-clients");
     let (python, marker) = (home.join("bin/python"), home.join("installed"));
     let pinned = fs::read_to_string(beside("requirements.txt")).unwrap();
