@@ -171,7 +171,7 @@ def responses(url, upstream):
     raises(openai.NotFoundError, lambda: client.responses.create(model="nobody", input="hi"))
 
 
-def messages(url):
+def messages(url, upstream):
     client = of_anthropic(url)
     assert MODEL in [model.id for model in client.models.list()]
     assert client.models.retrieve(MODEL).id == MODEL
@@ -217,6 +217,43 @@ def messages(url):
     raises(anthropic.BadRequestError, lambda: create("hi", thinking={"type": "enabled", "budget_tokens": 1024}))
     keyed = lambda: create("hi", extra_headers={"Idempotency-Key": "messages-1"})  # noqa: E731
     assert keyed().id == keyed().id
+    again(client, upstream)
+
+
+def again(client, upstream):
+    """Cut in the middle, and repeated with the same key: the same message, whole, from the one call to the upstream."""
+    said = [{"role": "user", "content": "hold 10"}]
+    repeat = lambda **more: client.messages.create(  # noqa: E731
+        model=MODEL, max_tokens=100, messages=said, stream=True, extra_headers={"Idempotency-Key": "cut-1"}, **more)
+
+    def until_the_middle(stream):
+        seen = []
+        for event in stream:
+            seen.append(event.to_dict())
+            if event.type == "content_block_delta" and event.delta.text == "4 ":
+                return seen
+        raise AssertionError(f"no middle: {seen}")
+
+    stream = repeat()
+    seen = until_the_middle(stream)
+    stream.close()
+    # The upstream says nothing more before it is released, and holds every call to it.
+    stream = repeat()
+    assert until_the_middle(stream) == seen
+    release(upstream)
+    whole = seen + [event.to_dict() for event in stream]
+    kinds = [event["type"] for event in whole]
+    assert (kinds.count("message_start"), kinds[0], kinds[-1]) == (1, "message_start", "message_stop"), kinds
+    text = "".join(event["delta"]["text"] for event in whole if event["type"] == "content_block_delta")
+    assert text == "".join(f"{n} " for n in range(10)), text
+    # Ended, it is told once more, and the key stands for this request alone.
+    assert [event.to_dict() for event in repeat()] == whole
+    with client.messages.stream(
+            model=MODEL, max_tokens=100, messages=said, extra_headers={"Idempotency-Key": "cut-1"}) as stream:
+        message = stream.get_final_message()
+    assert (message.id, message.content[0].text) == (whole[0]["message"]["id"], text), message
+    raises(anthropic.BadRequestError, lambda: client.messages.create(
+        model=MODEL, max_tokens=99, messages=said, extra_headers={"Idempotency-Key": "cut-1"}))
 
 
 def local(url, model):
@@ -280,6 +317,6 @@ if what == "openai":
     chat(url)
     responses(url, more[0])
 elif what == "anthropic":
-    messages(url)
+    messages(url, more[0])
 else:
     {"local": local, "tokens": tokens, "begin": begin, "later": later}[what](url, *more)

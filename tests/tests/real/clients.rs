@@ -113,7 +113,7 @@ fn the_official_clients_talk_call_tools_fail_and_resume_and_a_crash_changes_noth
     let bench = bench(&scripted, &key);
     let node = bench.start();
     talk("openai", &node, &[&scripted.url]);
-    talk("anthropic", &node, &[]);
+    talk("anthropic", &node, &[&scripted.url]);
 
     let begun = bench.dir().join("begun.json");
     fs::write(&begun, talk("begin", &node, &[]).stdout).unwrap();
