@@ -228,7 +228,8 @@ async fn rm_9_a_budget_that_is_gone_before_the_first_attempt_leaves_none() {
 async fn rm_9_a_wait_at_the_gate_uses_up_the_budget_of_what_follows_and_not_the_attempt() {
     let all = ["accepted", "selected a/1", "attempt_failed a/1", "selected b/2", "delta", "completed"];
     let one = ["accepted", "selected a/1", "failed"];
-    for (budget_ms, follows) in [(100, false), (101, true)] {
+    // The first two are gone before the place at the gate is free.
+    for (budget_ms, follows) in [(1, false), (50, false), (100, false), (101, true)] {
         let mut narrow = Scripted::new("a", vec![Step::Sleep(50), Step::Fail(busy())]);
         narrow.limits = Some(ProviderLimits { max_concurrency: 1, max_queue_depth: 1 });
         let calls = Arc::clone(&narrow.calls);
