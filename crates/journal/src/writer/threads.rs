@@ -19,8 +19,9 @@ const FILL_PAUSE: Duration = Duration::from_millis(2);
 
 /// Gathering waits only for producers that the writer has itself just woken: it stops once so many units are queued,
 /// or after this time, to which the kernel adds some 50 us of its own. Enough is what keeps the disk and the producers
-/// busy at the same time: to wait for 64 of 64 was a sixth slower than for 24 (docs/performance.md).
-const GATHER_ENOUGH: usize = 24;
+/// busy at the same time: with a quick disk to wait for all of 64 was slower, with a slower one to wait for 24
+/// (docs/performance.md).
+const GATHER_ENOUGH: usize = 48;
 const GATHER_CAP: Duration = Duration::from_micros(50);
 /// Gathers that are left out after one that waited in vain; doubled each time that happens again.
 const GATHER_SKIP_MAX: u32 = 64;
