@@ -7,6 +7,7 @@
     reason = "the floor and the bare loop are what the journal is compared with"
 )]
 
+pub mod executions;
 pub mod floor;
 pub mod handover;
 pub mod host;

@@ -6,6 +6,7 @@ use sealog_journal::{Class, NewRecord, StreamId};
 
 /// Bytes of text in an event.
 pub const TEXT_BYTES: usize = 118;
+const WORD_BYTES_MIN: usize = 2;
 /// Bytes of an event as JSON.
 pub const JSON_BYTES: usize = 289;
 /// Events of one execution.
@@ -33,15 +34,25 @@ pub struct Deltas {
     count: u64,
     /// The text of the present execution's first event.
     json: Vec<u8>,
+    /// Texts of 2 to 8 bytes, as a model's tokens are.
+    words: bool,
 }
 
 impl Deltas {
     /// Producers of one run need different seeds: the ids of executions come from them.
     pub fn new(seed: u64) -> Deltas {
         let execution = ExecutionId::from_random([0; 16]);
-        let mut deltas = Deltas { random: seed, execution, number: 1, count: 0, json: Vec::new() };
+        let mut deltas =
+            Deltas { random: seed, execution, number: 1, count: 0, json: Vec::new(), words: false };
         deltas.execution = deltas.fresh_id();
         deltas
+    }
+
+    /// Its events say a word each.
+    #[must_use]
+    pub fn with_words(mut self) -> Deltas {
+        self.words = true;
+        self
     }
 
     fn draw(&mut self) -> u64 {
@@ -65,8 +76,9 @@ impl Deltas {
             self.number = 1;
             self.execution = self.fresh_id();
         }
+        let length = if self.words { WORD_BYTES_MIN + (self.draw() % 7) as usize } else { TEXT_BYTES };
         let at = (self.count as usize * 31) % (PROSE.len() - TEXT_BYTES);
-        let delta = PROSE[at..at + TEXT_BYTES].to_owned();
+        let delta = PROSE[at..at + length].to_owned();
         // One digit, so that every text has one length.
         let event = Event {
             sequence: self.number.min(9),
@@ -121,7 +133,8 @@ impl Deltas {
             class,
             event_number: number,
             time_ms: event.time.0,
-            logical_size: JSON_BYTES as u64,
+            logical_size: if self.words { json::event_json(execution, &event).len() } else { JSON_BYTES }
+                as u64,
             body: body::encode(&event.body)?,
         })
     }
