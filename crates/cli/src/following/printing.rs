@@ -17,11 +17,19 @@ pub struct Printer {
     outcome: Option<Result<Exit>>,
     /// Where the newest attempt went.
     asked: Option<Target>,
+    /// Providers that were to be asked first; none named: whoever comes.
+    wanted: Vec<String>,
 }
 
 impl Printer {
     pub fn new(render: Render) -> Printer {
-        Printer { render, ends_line: true, any_text: false, result: None, outcome: None, asked: None }
+        let wanted = Vec::new();
+        Printer { render, ends_line: true, any_text: false, result: None, outcome: None, asked: None, wanted }
+    }
+
+    /// Says so when the first one that is asked is none of these: an order ranks, it excludes nobody.
+    pub fn wanting(self, providers: &[String]) -> Printer {
+        Printer { wanted: providers.to_vec(), ..self }
     }
 
     /// # Errors
@@ -39,9 +47,21 @@ impl Printer {
             self.result = event.result;
         }
         if event.type_name == "route.selected" {
+            if let (None, Some(target)) = (&self.asked, &event.target) {
+                self.note_another(target);
+            }
             self.asked = event.target;
         }
         Ok(())
+    }
+
+    fn note_another(&self, target: &Target) {
+        if !self.wanted.is_empty() && !self.wanted.contains(&target.provider) {
+            self.render.note(&format!(
+                "no provider that --provider names can serve this; {} is asked",
+                target.provider
+            ));
+        }
     }
 
     /// Ends the last line. `None`: the last event was not the terminal one.

@@ -113,7 +113,8 @@ async fn at_node(args: &Run, body: &str, render: Render) -> Result<Exit> {
         // The terminal event says what came of it; a failure to ask shows there too.
         let _ = client.cancel(&id).await;
     };
-    let followed = follow(Source::Node(Box::new(client.follow(&id, 0))), cancel, render).await;
+    let source = Source::Node(Box::new(client.follow(&id, 0)));
+    let followed = follow(source, args, cancel, render).await;
     followed.map_err(|failure| unseen(failure, &format!("sealog tail -f {id}")))
 }
 
@@ -153,7 +154,7 @@ async fn on_engine(args: &Run, node: &Node, body: &str, render: Render) -> Resul
     let cancel = async {
         let _ = node.engine.cancel(id).await;
     };
-    let followed = follow(Source::Journal(watch), cancel, render).await;
+    let followed = follow(Source::Journal(watch), args, cancel, render).await;
     followed.map_err(|failure| unseen(failure, &format!("sealog tail {id} --data-dir DIR")))
 }
 
@@ -165,7 +166,12 @@ fn tell(id: &str, replay: bool, render: Render) {
 }
 
 /// Prints events to the end; an interrupt cancels and goes on printing.
-async fn follow(mut source: Source, cancel: impl Future<Output = ()>, render: Render) -> Result<Exit> {
+async fn follow(
+    mut source: Source,
+    args: &Run,
+    cancel: impl Future<Output = ()>,
+    render: Render,
+) -> Result<Exit> {
     let interrupted = async {
         match stop_signal() {
             Ok(signal) => signal.await,
@@ -175,15 +181,14 @@ async fn follow(mut source: Source, cancel: impl Future<Output = ()>, render: Re
         cancel.await;
         std::future::pending::<()>().await;
     };
-    let printing = print(&mut source, render);
+    let printing = print(&mut source, Printer::new(render).wanting(&args.provider));
     tokio::select! {
         ended = printing => ended,
         () = interrupted => Err(Failure::new(Exit::Failed, "internal", "the wait for a signal ended")),
     }
 }
 
-async fn print(source: &mut Source, render: Render) -> Result<Exit> {
-    let mut printer = Printer::new(render);
+async fn print(source: &mut Source, mut printer: Printer) -> Result<Exit> {
     while let Some(json) = source.next().await? {
         printer.event(json)?;
     }

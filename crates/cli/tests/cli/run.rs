@@ -74,6 +74,14 @@ fn a_provider_is_asked_first_and_the_next_one_if_that_is_allowed() {
     assert_eq!(asked(&["--provider", "mock"], 0), ["mock"]);
     assert_eq!(asked(&["--allow-fallback"], 0), ["dead", "mock"]);
     assert_eq!(asked(&["--provider", "mock", "--provider", "dead", "--allow-fallback"], 0), ["mock"]);
+    let another = |more: &[&str]| {
+        let ran = run(&bench, &[&["--config", "sealog.toml"], more].concat());
+        ran.stderr.contains("no provider that --provider names can serve this; dead is asked")
+    };
+    assert!(another(&["--provider", "nosuch"]), "an order ranks, it excludes nobody");
+    assert!(another(&["--provider", "nosuch", "--allow-fallback"]));
+    assert!(!another(&["--provider", "dead", "--allow-fallback"]), "what comes after it was asked for");
+    assert!(!another(&[]));
 }
 
 #[test]
