@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use sealog_events::body;
 use sealog_events::{
-    Created, Event, ExecutionId, MaterializedResult, Materializer, RecordKind, Status, Timestamp,
+    Created, Event, ExecutionId, Holds, MaterializedResult, Materializer, RecordKind, Status, Timestamp,
 };
 use sealog_journal::{FrameView, Parts, Record, Sink, StreamId};
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX};
@@ -266,34 +266,23 @@ fn read(record: &Record) -> Result<Told, What> {
     let (Some(kind), Some(_)) = (RecordKind::from_number(record.kind), record.stream) else {
         return Err(What::UnknownRecord);
     };
-    match kind {
-        RecordKind::Created => {
+    match kind.holds() {
+        Holds::Creation => {
             body::decode_created(&record.body).map(Told::Created).map_err(|_| What::UnreadableCreation)
         }
-        RecordKind::Origin => {
+        Holds::Origin => {
             body::decode_origin(&record.body).map(|_| Told::Nothing).map_err(|_| What::UnreadableOrigin)
         }
-        RecordKind::Labels => {
+        Holds::Labels => {
             body::decode_labels(&record.body).map(|_| Told::Nothing).map_err(|_| What::UnreadableCreation)
         }
-        RecordKind::MaterializedResult => body::decode_result(&record.body)
+        Holds::Result => body::decode_result(&record.body)
             .map(|result| Told::Result(Box::new(result)))
             .map_err(|_| What::UnreadableResult),
-        RecordKind::AttemptEvidence => {
+        Holds::Evidence => {
             body::decode_evidence(&record.body).map(|_| Told::Evidence).map_err(|_| What::UnreadableEvidence)
         }
-        RecordKind::Accepted
-        | RecordKind::RouteSelected
-        | RecordKind::RouteAttemptFailed
-        | RecordKind::OutputDelta
-        | RecordKind::ToolCallStarted
-        | RecordKind::ToolCallArgumentsDelta
-        | RecordKind::Progress
-        | RecordKind::OutputResult
-        | RecordKind::UsageReported
-        | RecordKind::Completed
-        | RecordKind::CompletedFor
-        | RecordKind::Failed => {
+        Holds::Event => {
             let body = body::decode(record.kind, &record.body).map_err(|_| What::UnreadableEvent)?;
             let (sequence, time) = (record.event_number, Timestamp(record.time_ms));
             Ok(Told::Event(Event { sequence, time, body }))

@@ -9,7 +9,7 @@ mod column;
 use self::column::{Reader, put_column, put_varint, zag_zig, zig_zag};
 use crate::limits::RESULT_BYTES_MAX;
 use crate::{
-    Event, EventBody, ExecutionId, MaterializedResult, Materializer, RecordKind, Timestamp, body, json,
+    Event, EventBody, ExecutionId, Holds, MaterializedResult, Materializer, RecordKind, Timestamp, body, json,
 };
 
 const VERSION: u8 = 1;
@@ -252,24 +252,13 @@ fn event(row: &Row) -> Option<Event> {
 
 /// What a record's logical size usually is: an event's is the length of its text. `None` if its body does not decode.
 fn usual_size(id: ExecutionId, row: &Row) -> Option<u64> {
-    match RecordKind::from_number(row.kind)? {
-        RecordKind::Created => body::decode_created(&row.body).ok().map(|_| 0),
-        RecordKind::Origin => body::decode_origin(&row.body).ok().map(|_| 0),
-        RecordKind::Labels => body::decode_labels(&row.body).ok().map(|_| 0),
-        RecordKind::MaterializedResult => body::decode_result(&row.body).ok().map(|_| 0),
-        RecordKind::AttemptEvidence => body::decode_evidence(&row.body).ok().map(|_| 0),
-        RecordKind::Accepted
-        | RecordKind::RouteSelected
-        | RecordKind::RouteAttemptFailed
-        | RecordKind::OutputDelta
-        | RecordKind::ToolCallStarted
-        | RecordKind::ToolCallArgumentsDelta
-        | RecordKind::Progress
-        | RecordKind::OutputResult
-        | RecordKind::UsageReported
-        | RecordKind::Completed
-        | RecordKind::CompletedFor
-        | RecordKind::Failed => Some(json::event_json_bytes(id, &event(row)?) as u64),
+    match RecordKind::from_number(row.kind)?.holds() {
+        Holds::Creation => body::decode_created(&row.body).ok().map(|_| 0),
+        Holds::Origin => body::decode_origin(&row.body).ok().map(|_| 0),
+        Holds::Labels => body::decode_labels(&row.body).ok().map(|_| 0),
+        Holds::Result => body::decode_result(&row.body).ok().map(|_| 0),
+        Holds::Evidence => body::decode_evidence(&row.body).ok().map(|_| 0),
+        Holds::Event => Some(json::event_json_bytes(id, &event(row)?) as u64),
     }
 }
 

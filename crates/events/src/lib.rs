@@ -34,7 +34,7 @@ pub use materialize::{Materializer, Snapshot};
 pub use output::Artifact;
 pub use progress::ProgressNumber;
 pub use registry::{
-    Dialect, Outcome, Phase, PortableCode, Reached, RecordKind, Status, StopReason, UsageSource,
+    Dialect, Holds, Outcome, Phase, PortableCode, Reached, RecordKind, Status, StopReason, UsageSource,
 };
 pub use result::MaterializedResult;
 pub use route::Target;

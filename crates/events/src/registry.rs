@@ -79,11 +79,46 @@ closed_set! {
     }
 }
 
+/// What a record holds, for whoever treats all events alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    Creation,
+    Origin,
+    Labels,
+    Result,
+    Evidence,
+    Event,
+}
+
 impl RecordKind {
+    /// What records of this kind hold. The one list of events: a kind that is added says here what it is.
+    #[must_use]
+    pub const fn holds(self) -> Holds {
+        match self {
+            Self::Created => Holds::Creation,
+            Self::Origin => Holds::Origin,
+            Self::Labels => Holds::Labels,
+            Self::MaterializedResult => Holds::Result,
+            Self::AttemptEvidence => Holds::Evidence,
+            Self::Accepted
+            | Self::RouteSelected
+            | Self::RouteAttemptFailed
+            | Self::OutputDelta
+            | Self::ToolCallStarted
+            | Self::ToolCallArgumentsDelta
+            | Self::Progress
+            | Self::OutputResult
+            | Self::UsageReported
+            | Self::Completed
+            | Self::CompletedFor
+            | Self::Failed => Holds::Event,
+        }
+    }
+
     /// Whether records of this kind are events, which carry an event number and are streamed to subscribers.
     #[must_use]
     pub const fn is_event(self) -> bool {
-        self.number() >= Self::Accepted.number()
+        matches!(self.holds(), Holds::Event)
     }
 
     /// The `type` of the event on the wire, where several layouts of a body are one type; `None` for what is no event.

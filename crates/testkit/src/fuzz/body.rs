@@ -3,7 +3,7 @@
 use sealog_events::json::{event_json, snapshot_json};
 use sealog_events::limits::{self, TERMINAL_JSON_BYTES_MAX, event_json_bytes_max};
 use sealog_events::{
-    Event, EventBody, ExecutionId, MaterializedResult, Materializer, RecordKind, Timestamp, body,
+    Event, EventBody, ExecutionId, Holds, MaterializedResult, Materializer, RecordKind, Timestamp, body,
 };
 use serde_json::Value;
 
@@ -18,44 +18,33 @@ pub(super) fn record_body(data: &[u8]) {
     let kind = kinds[usize::from(*choice) % kinds.len()];
     // A claimed length is bounded before the bytes behind it are seen; what is read takes a multiple of itself.
     let memory = limits::BODY_BYTES_MAX + 256 * bytes.len() + (16 << 10);
-    match kind {
-        RecordKind::Created => {
+    match kind.holds() {
+        Holds::Creation => {
             if let Ok(created) = within(memory, || body::decode_created(bytes)) {
                 assert_eq!(body::encode_created(&created), bytes, "a body has one spelling");
             }
         }
-        RecordKind::Origin => {
+        Holds::Origin => {
             if let Ok(origin) = within(memory, || body::decode_origin(bytes)) {
                 assert_eq!(body::encode_origin(&origin).as_deref(), Ok(bytes), "a body has one spelling");
             }
         }
-        RecordKind::Labels => {
+        Holds::Labels => {
             if let Ok(labels) = within(memory, || body::decode_labels(bytes)) {
                 assert_eq!(body::encode_labels(&labels).as_deref(), Ok(bytes), "a body has one spelling");
             }
         }
-        RecordKind::MaterializedResult => {
+        Holds::Result => {
             if let Ok(result) = within(memory, || body::decode_result(bytes)) {
                 assert_eq!(body::encode_result(&result).as_deref(), Ok(bytes), "a body has one spelling");
             }
         }
-        RecordKind::AttemptEvidence => {
+        Holds::Evidence => {
             if let Ok(evidence) = within(memory, || body::decode_evidence(bytes)) {
                 assert_eq!(body::encode_evidence(&evidence).as_deref(), Ok(bytes), "a body has one spelling");
             }
         }
-        RecordKind::Accepted
-        | RecordKind::RouteSelected
-        | RecordKind::RouteAttemptFailed
-        | RecordKind::OutputDelta
-        | RecordKind::ToolCallStarted
-        | RecordKind::ToolCallArgumentsDelta
-        | RecordKind::Progress
-        | RecordKind::OutputResult
-        | RecordKind::UsageReported
-        | RecordKind::Completed
-        | RecordKind::CompletedFor
-        | RecordKind::Failed => {
+        Holds::Event => {
             if let Ok(decoded) = within(memory, || body::decode(kind.number(), bytes)) {
                 assert_eq!(decoded.kind(), kind.number());
                 assert_eq!(body::encode(&decoded).as_deref(), Ok(bytes), "a body has one spelling");

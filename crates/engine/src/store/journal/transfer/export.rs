@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::rc::Rc;
 
-use sealog_events::{Event, ExecutionId, RecordKind, Timestamp, body};
+use sealog_events::{Event, ExecutionId, Holds, RecordKind, Timestamp, body};
 use sealog_journal::{Audit, Config, FrameView, JournalError, Record, Sink, audit};
 use sealog_journal_format::journal_records::{
     Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED, KIND_UNFENCED, Restored,
@@ -198,37 +198,26 @@ impl<'a> State<'a> {
     }
 
     fn write(&mut self, id: ExecutionId, record: &Record) -> Option<()> {
-        let line = match RecordKind::from_number(record.kind)? {
-            RecordKind::Created => {
+        let line = match RecordKind::from_number(record.kind)?.holds() {
+            Holds::Creation => {
                 let created = body::decode_created(&record.body).ok()?;
                 self.next.insert(id, 1);
                 self.executions += 1;
                 Line::Execution { id, created }
             }
-            RecordKind::Origin => Line::Origin { id, origin: body::decode_origin(&record.body).ok()? },
-            RecordKind::Labels => Line::Labels { id, labels: body::decode_labels(&record.body).ok()? },
-            RecordKind::MaterializedResult => {
+            Holds::Origin => Line::Origin { id, origin: body::decode_origin(&record.body).ok()? },
+            Holds::Labels => Line::Labels { id, labels: body::decode_labels(&record.body).ok()? },
+            Holds::Result => {
                 let result = body::decode_result(&record.body).ok()?;
                 self.up_to(id, 0);
                 Line::Result { id, time_ms: record.time_ms, result }
             }
-            RecordKind::AttemptEvidence => {
+            Holds::Evidence => {
                 let evidence = body::decode_evidence(&record.body).ok()?;
                 self.up_to(id, 0);
                 Line::Evidence { id, time_ms: record.time_ms, evidence }
             }
-            RecordKind::Accepted
-            | RecordKind::RouteSelected
-            | RecordKind::RouteAttemptFailed
-            | RecordKind::OutputDelta
-            | RecordKind::ToolCallStarted
-            | RecordKind::ToolCallArgumentsDelta
-            | RecordKind::Progress
-            | RecordKind::OutputResult
-            | RecordKind::UsageReported
-            | RecordKind::Completed
-            | RecordKind::CompletedFor
-            | RecordKind::Failed => {
+            Holds::Event => {
                 let body = body::decode(record.kind, &record.body).ok()?;
                 let number = record.event_number;
                 self.up_to(id, number);
