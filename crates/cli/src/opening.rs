@@ -141,24 +141,16 @@ pub fn for_writing(
     key: &KeyArgs,
     render: Render,
 ) -> Result<Ready> {
-    let given = Given::read(key, render)?;
-    keys::sweep(key);
-    let disk = places::open_if_there(dir, place, render)?;
-    let found = found(disk.as_ref(), dir)?;
-    let (given, kind) = with_leftover_key(given, found)?;
+    let Sought { disk, found, given, kind } = seek(dir, place, key, render)?;
     match plan(found, &kind, expect.store_id, expect.no_create) {
         Plan::Open(store_id) => {
             let disk: Arc<dyn Disk> = Arc::new(disk.ok_or_else(|| refuse(Refusal::NoJournal, dir))?);
             let secrets = given.secrets(store_id, takes_passphrase(&*disk))?;
             Ok(Ready { config: config(disk, secrets), store_id, made: None })
         }
-        Plan::Create { store_id, key } => create(
-            dir,
-            disk.map(shared),
-            place,
-            CreateFrom { fresh: matches!(found, Found::Nothing), store_id, key, given },
-            render,
-        ),
+        Plan::Create { store_id, key } => {
+            create(dir, disk.map(shared), place, CreateFrom { found, store_id, key, given }, render)
+        }
         Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
     }
 }
@@ -168,23 +160,8 @@ pub fn for_writing(
 /// # Errors
 /// Exit 1 if there is one, 10 beside a key that belongs to another one.
 pub fn init(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Result<Ready> {
-    let given = Given::read(key, render)?;
-    keys::sweep(key);
-    let disk = places::open_if_there(dir, place, render)?;
-    let found = found(disk.as_ref(), dir)?;
-    let (given, kind) = with_leftover_key(given, found)?;
-    match plan(found, &kind, None, false) {
-        Plan::Open(_) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
-        Plan::Create { store_id, key } => create(
-            dir,
-            disk.map(shared),
-            place,
-            CreateFrom { fresh: matches!(found, Found::Nothing), store_id, key, given },
-            render,
-        ),
-        Plan::Refuse(Refusal::NoSuchKeyFile) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
-        Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
-    }
+    let Sought { disk, found, given, kind } = seek(dir, place, key, render)?;
+    make(dir, disk.map(shared), place, found, (given, kind), render)
 }
 
 /// Makes a journal on an empty disk beside its place `dir`. `leftover`: the store id of an attempt that was interrupted,
@@ -201,18 +178,46 @@ pub fn init_beside(
     render: Render,
 ) -> Result<Ready> {
     let found = leftover.map_or(Found::Nothing, |id| Found::Leftovers(Some(id)));
-    let (given, kind) = with_leftover_key(Given::read(key, render)?, found)?;
+    let key = with_leftover_key(Given::read(key, render)?, found)?;
+    make(dir, Some(disk), place, found, key, render)
+}
+
+/// A new journal and nothing else.
+fn make(
+    dir: &Path,
+    disk: Option<Arc<dyn Disk>>,
+    place: PlaceArgs,
+    found: Found,
+    (given, kind): (Given, KeyKind),
+    render: Render,
+) -> Result<Ready> {
     match plan(found, &kind, None, false) {
-        Plan::Create { store_id, key } => create(
-            dir,
-            Some(disk),
-            place,
-            CreateFrom { fresh: matches!(found, Found::Nothing), store_id, key, given },
-            render,
-        ),
-        Plan::Open(_) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
+        Plan::Create { store_id, key } => {
+            create(dir, disk, place, CreateFrom { found, store_id, key, given }, render)
+        }
+        // A key file that does not exist is looked for only where a journal is.
+        Plan::Open(_) | Plan::Refuse(Refusal::NoSuchKeyFile) => {
+            Err(Failure::journal(JournalError::AlreadyExists, dir))
+        }
         Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
     }
+}
+
+/// What stands at a place, and the key for it.
+struct Sought {
+    disk: Option<RealDisk>,
+    found: Found,
+    given: Given,
+    kind: KeyKind,
+}
+
+fn seek(dir: &Path, place: PlaceArgs, key: &KeyArgs, render: Render) -> Result<Sought> {
+    let given = Given::read(key, render)?;
+    keys::sweep(key);
+    let disk = places::open_if_there(dir, place, render)?;
+    let found = found(disk.as_ref(), dir)?;
+    let (given, kind) = with_leftover_key(given, found)?;
+    Ok(Sought { disk, found, given, kind })
 }
 
 fn config(disk: Arc<dyn Disk>, secrets: Vec<Secret>) -> Config {
@@ -290,8 +295,7 @@ fn refuse(refusal: Refusal, dir: &Path) -> Failure {
 }
 
 struct CreateFrom {
-    /// The place held nothing, not even an earlier try.
-    fresh: bool,
+    found: Found,
     store_id: Option<StoreId>,
     key: NewKey,
     given: Given,
@@ -343,7 +347,7 @@ fn create(
         None => Ok(()),
     });
     if let Err(error) = made {
-        let taken_back = from.fresh
+        let taken_back = matches!(from.found, Found::Nothing)
             && !matches!(error, JournalError::Locked { .. })
             && take_back(&*config.disk, key_written);
         if taken_back && made_directory {
