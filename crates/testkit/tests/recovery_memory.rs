@@ -1,9 +1,7 @@
 //! R27: what a start and a look at a stopped journal need beside the index is bounded, whatever the journal's size.
 //! Counted over all threads, since a start reads ahead and checks on several.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, Ordering};
 
 use sealog_disk::sim::SimDisk;
 use sealog_disk::testing::{ManualClock, SeededEntropy};
@@ -11,43 +9,10 @@ use sealog_journal::{
     Admission, Class, Config, Create, Ignore, Journal, NewRecord, Sink, StreamId, Unit, audit,
 };
 use sealog_seal::{Secret, SlotParams, StoreId};
-
-struct Counted;
-
-static LIVE: AtomicIsize = AtomicIsize::new(0);
-static PEAK: AtomicIsize = AtomicIsize::new(0);
-
-fn count(change: isize) {
-    let live = LIVE.fetch_add(change, Ordering::Relaxed) + change;
-    PEAK.fetch_max(live, Ordering::Relaxed);
-}
-
-#[expect(unsafe_code, reason = "an allocator that counts is the only way to see what is asked for")]
-// SAFETY: every call goes to `System` unchanged; counting neither allocates nor unwinds.
-unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller's promise is the one `System` asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: the caller's promise is the one `System` asks for.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use sealog_testkit::fuzz::allocation::{Counting, peak_of_all};
 
 #[global_allocator]
-static COUNTED: Counted = Counted;
-
-/// The most bytes that were allocated at once, on top of those before.
-fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    let result = work();
-    (result, usize::try_from(PEAK.load(Ordering::Relaxed) - before).unwrap_or(0))
-}
+static COUNTED: Counting = Counting;
 
 fn config(disk: &SimDisk, seed: u64) -> Config {
     let (clock, entropy) = (ManualClock::new(1_767_225_600_000), SeededEntropy::new(seed));
@@ -110,9 +75,9 @@ impl Sink for Nothing {}
 fn a_start_and_a_look_need_no_more_for_a_larger_journal() {
     let measured = [50, 400].map(|records| {
         let disk = journal(records);
-        let (audited, look) = peak_of(|| audit(&config(&disk, 2), &mut || Nothing).map(|found| found.0));
+        let (audited, look) = peak_of_all(|| audit(&config(&disk, 2), &mut || Nothing).map(|found| found.0));
         assert!(audited.is_ok_and(|audit| audit.is_sound() && audit.segments.len() > 1));
-        let (opened, start) = peak_of(|| Journal::open_manual(&config(&disk, 3), &mut Ignore));
+        let (opened, start) = peak_of_all(|| Journal::open_manual(&config(&disk, 3), &mut Ignore));
         drop(opened.expect("a sound journal"));
         (look, start)
     });

@@ -1,8 +1,5 @@
 //! `ps`, `show`, `tail` and `cancel`: at a node, and over a journal that no node runs on.
 
-use std::io::Read;
-use std::process::Stdio;
-
 use serde_json::Value;
 
 use crate::bench::{Bench, Node, Ran, id_in};
@@ -16,14 +13,7 @@ fn over_journal(bench: &Bench, words: &[&str]) -> Ran {
 
 /// An execution of this node that says one word and then waits.
 pub fn stalled(bench: &Bench, place: &[&str]) -> String {
-    let mut child = bench
-        .command(&[&["run", "hi", "--extensions", STALL], place].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut word = [0; 5];
-    child.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
+    let mut child = bench.saying_hello(&[&["run", "hi", "--extensions", STALL], place].concat());
     child.kill().unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
     id_in(&ran.stderr)
@@ -130,14 +120,7 @@ fn a_node_is_asked_and_told_to_cancel() {
 /// `listen` what the second start is told.
 pub fn goes_on_across_a_restart(bench: &Bench, node: Node, place: &[&str], listen: &[&str]) {
     let id = stalled(bench, place);
-    let mut following = bench
-        .command(&[&["tail", "-f", &id], place].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut word = [0; 5];
-    following.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
+    let following = bench.saying_hello(&[&["tail", "-f", &id], place].concat());
     node.kill();
     let node = Node::start(bench.command(&[&["serve"], &JOURNAL[..], listen].concat()));
     let ran = Ran::from(following.wait_with_output().unwrap()).expect(21);
@@ -233,14 +216,7 @@ fn following_ends_where_another_journal_has_taken_the_place() {
     let node = bench.node(&[]);
     let url = node.url().to_owned();
     let id = stalled(&bench, &["--url", &url]);
-    let mut following = bench
-        .command(&["tail", "-f", &id, "--url", &url])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut word = [0; 5];
-    following.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
+    let following = bench.saying_hello(&["tail", "-f", &id, "--url", &url]);
     node.kill();
     let address = url.strip_prefix("http://").unwrap();
     let arguments = ["serve", "--data-dir", "other", "--key-file", "other-key", "--listen", address];

@@ -126,6 +126,16 @@ impl Bench {
         id_in(&ran.expect(0).stderr)
     }
 
+    /// A command whose execution says `hello` and then waits, once it has said so.
+    pub fn saying_hello(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut word = [0; 5];
+        child.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
+        assert_eq!(&word, b"hello");
+        child
+    }
+
     pub fn node(&self, more: &[&str]) -> Node {
         let mut arguments =
             vec!["serve", "--data-dir", "data", "--key-file", "key", "--listen", "127.0.0.1:0"];

@@ -1,9 +1,6 @@
 //! The verbs that ask a node, over TLS and over a socket in the file system: whom they trust, and what they keep to
 //! themselves.
 
-use std::io::Read;
-use std::process::Stdio;
-
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 
 use crate::asking::{goes_on_across_a_restart, stalled};
@@ -178,14 +175,7 @@ fn a_stream_is_not_taken_up_again_at_somebody_else() {
     let url = node.url().to_owned();
     let place = [&["--url", &url], &TRUSTING[..]].concat();
     let id = stalled(&bench, &place);
-    let mut following = bench
-        .command(&[&["tail", "-f", &id], &place[..]].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut word = [0; 5];
-    following.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
+    let following = bench.saying_hello(&[&["tail", "-f", &id], &place[..]].concat());
     node.kill();
     certificate(&bench, &authority(&bench, "other.pem"), &NAMES, VALID);
     let serve = ["serve", "--data-dir", "data", "--key-file", "key", "--listen"];

@@ -1,7 +1,5 @@
 //! `run`: what it prints and how it ends, in process and at a node.
 
-use std::process::Stdio;
-
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bench::{Bench, id_in};
@@ -104,15 +102,7 @@ fn an_interrupted_execution_is_21() {
     let stall = r#"{"mock":{"stall_after":1}}"#;
     let submit = ["run", "hi", "--idempotency-key", "a", "--extensions", stall];
     let url = node.url().to_owned();
-    let mut child = bench
-        .command(&[&submit[..], &["--url", &url]].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut text = [0; 5];
-    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut text).unwrap();
-    assert_eq!(&text, b"hello");
+    let mut child = bench.saying_hello(&[&submit[..], &["--url", &url]].concat());
     node.kill();
     child.kill().unwrap();
     child.wait().unwrap();
@@ -129,14 +119,8 @@ fn an_interrupted_execution_is_21() {
 fn an_interrupt_cancels_and_is_22() {
     let bench = Bench::new();
     let stall = r#"{"mock":{"stall_after":1}}"#;
-    let mut child = bench
-        .command(&["run", "hi", "--data-dir", "data", "--key-file", "key", "--extensions", stall])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut text = [0; 5];
-    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut text).unwrap();
+    let child =
+        bench.saying_hello(&["run", "hi", "--data-dir", "data", "--key-file", "key", "--extensions", stall]);
     kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::INT).unwrap();
     let ran = crate::bench::Ran::from(child.wait_with_output().unwrap()).expect(22);
     assert_eq!(ran.word(), "execution_cancelled");

@@ -3,17 +3,23 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicIsize, Ordering};
 
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator with a count per thread.
+static LIVE_OF_ALL: AtomicIsize = AtomicIsize::new(0);
+static PEAK_OF_ALL: AtomicIsize = AtomicIsize::new(0);
+
+/// The system's allocator with a count per thread, and one of all of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting;
 
 fn count(change: isize) {
+    let live = LIVE_OF_ALL.fetch_add(change, Ordering::Relaxed) + change;
+    PEAK_OF_ALL.fetch_max(live, Ordering::Relaxed);
     // A thread that ends may allocate after its counters are gone; nobody looks at that.
     let live = LIVE.try_with(|live| {
         live.set(live.get() + change);
@@ -52,6 +58,14 @@ pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let result = work();
     let peak = PEAK.get() - before;
     (result, usize::try_from(peak).unwrap_or(0))
+}
+
+/// As [`peak_of`] over all threads, for work that shares itself out. Nothing else may run meanwhile.
+pub fn peak_of_all<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = LIVE_OF_ALL.load(Ordering::Relaxed);
+    PEAK_OF_ALL.store(before, Ordering::Relaxed);
+    let result = work();
+    (result, usize::try_from(PEAK_OF_ALL.load(Ordering::Relaxed) - before).unwrap_or(0))
 }
 
 /// As [`peak_of`], and it must stay within `bytes_max`.

@@ -17,7 +17,7 @@ use sealog_journal::{Journal, Turn};
 use super::class::Class;
 use super::client::{Ask, Asking, Client};
 use super::host::Host;
-use super::plan::Pump;
+use super::plan::{Action, Pump};
 use super::script::{lock, providers};
 use super::world::World;
 
@@ -92,6 +92,45 @@ impl Node {
         let count = ids.len() as u64;
         let from = if pick & 1 == 0 { count / 2 } else { 0 };
         (count > 0).then(|| ids[(from + (pick >> 1) % (count - from)) as usize])
+    }
+
+    /// Sends clients on their way.
+    pub(super) fn send(&mut self, action: &Action) {
+        match action {
+            Action::Submit { request, key, stream } => {
+                let (request, key, stream) = (*request, *key, *stream);
+                self.client(|asking| asking.submit(key, request, stream));
+            }
+            Action::Race { request, other, key, clients } => {
+                for number in 0..*clients {
+                    let request = other.filter(|_| number % 2 == 1).unwrap_or(*request);
+                    let key = Some(*key);
+                    self.client(|asking| asking.submit(key, request, None));
+                }
+            }
+            Action::Cancel { pick } => {
+                if let Some(id) = self.pick(*pick) {
+                    self.client(|asking| asking.cancel(id));
+                }
+            }
+            Action::Watch { pick, cursor, manner } => {
+                let (cursor, manner) = (*cursor, *manner);
+                if let Some(id) = self.pick(*pick) {
+                    self.client(|asking| asking.watch(id, cursor, manner));
+                }
+            }
+            Action::List { limit, status } => {
+                let (limit, status) = (*limit, *status);
+                self.client(|asking| asking.list(limit, status));
+            }
+            Action::Read { pick, result } => {
+                let result = *result;
+                if let Some(id) = self.pick(*pick) {
+                    self.client(|asking| asking.read(id, result));
+                }
+            }
+            _of_the_machine => {}
+        }
     }
 
     /// Polls the clients that asked for it. Returns whether any did.

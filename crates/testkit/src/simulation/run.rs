@@ -450,7 +450,7 @@ impl Run<'_> {
             | Action::Cancel { .. }
             | Action::Watch { .. }
             | Action::Read { .. }
-            | Action::List { .. } => clients(node, action),
+            | Action::List { .. } => node.send(action),
             Action::Resume => node.resume(),
             Action::Wait { ms } => node.pass(&self.host, *ms).await,
             Action::Jump { ms } => {
@@ -562,44 +562,5 @@ impl Run<'_> {
             End::Closed if quiet => End::Over,
             _more => End::StepsOver,
         }
-    }
-}
-
-/// Sends clients on their way.
-fn clients(node: &mut Node, action: &Action) {
-    match action {
-        Action::Submit { request, key, stream } => {
-            let (request, key, stream) = (*request, *key, *stream);
-            node.client(|asking| asking.submit(key, request, stream));
-        }
-        Action::Race { request, other, key, clients } => {
-            for number in 0..*clients {
-                let request = other.filter(|_| number % 2 == 1).unwrap_or(*request);
-                let key = Some(*key);
-                node.client(|asking| asking.submit(key, request, None));
-            }
-        }
-        Action::Cancel { pick } => {
-            if let Some(id) = node.pick(*pick) {
-                node.client(|asking| asking.cancel(id));
-            }
-        }
-        Action::Watch { pick, cursor, manner } => {
-            let (cursor, manner) = (*cursor, *manner);
-            if let Some(id) = node.pick(*pick) {
-                node.client(|asking| asking.watch(id, cursor, manner));
-            }
-        }
-        Action::List { limit, status } => {
-            let (limit, status) = (*limit, *status);
-            node.client(|asking| asking.list(limit, status));
-        }
-        Action::Read { pick, result } => {
-            let result = *result;
-            if let Some(id) = node.pick(*pick) {
-                node.client(|asking| asking.read(id, result));
-            }
-        }
-        _of_the_machine => {}
     }
 }
