@@ -13,6 +13,7 @@ mod exhaustive;
 mod floors;
 mod fuzz;
 mod hotpath;
+mod locks;
 mod mutants;
 mod process;
 mod real;

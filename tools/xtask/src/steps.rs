@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use crate::process::Tally;
 use crate::workspace::Workspace;
-use crate::{cargo, contract, deny, floors, hotpath, mutants, real, simulate, tidy};
+use crate::{cargo, contract, deny, floors, hotpath, locks, mutants, real, simulate, tidy};
 
 /// One check. `run` prints findings as it meets them and returns an error when the change may not land.
 pub struct Step {
@@ -43,6 +43,7 @@ pub const STEPS: &[Step] = &[
         run: tidy::step,
     },
     Step { name: "floors", about: "crates name lower floors only; floor 0 stays pure", run: floors::step },
+    Step { name: "locks", about: "every Cargo.lock is what its manifests say", run: locks::step },
     Step { name: "deny", about: "licences, bans, sources; advisories with ADVISORY_ROOT", run: deny::step },
     Step {
         name: "contract",
