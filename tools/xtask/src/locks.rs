@@ -94,7 +94,7 @@ mod tests {
             assert!(generate.output().unwrap().status.success());
         };
         write_lock();
-        assert_eq!(stale(&workspace, &["beside/Cargo.lock"]).unwrap(), [String::new(); 0]);
+        assert!(stale(&workspace, &["beside/Cargo.lock"]).unwrap().is_empty());
         let before = std::fs::read(at("beside/Cargo.lock")).unwrap();
 
         package(&at("product"), "product", "[dependencies]\nnew = { path = \"../new\" }\n");
@@ -104,6 +104,6 @@ mod tests {
         assert_eq!(std::fs::read(at("beside/Cargo.lock")).unwrap(), before);
 
         write_lock();
-        assert_eq!(stale(&workspace, &["beside/Cargo.lock"]).unwrap(), [String::new(); 0]);
+        assert!(stale(&workspace, &["beside/Cargo.lock"]).unwrap().is_empty());
     }
 }
