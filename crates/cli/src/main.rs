@@ -16,6 +16,7 @@ mod observers;
 mod opening;
 #[cfg(feature = "otel")]
 mod otel;
+mod output;
 mod places;
 mod process;
 mod render;

@@ -2,7 +2,7 @@
 //!
 //! Owns what must hold before any verb runs.
 
-use std::io::Write;
+use std::io::{StdoutLock, Write};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
 use clap::Parser;
@@ -15,6 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::args::{Cli, LogFormat};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::output;
 use crate::render::{Render, output_failed};
 
 /// The variable that sets how much is logged: `error`, `warn`, `info`, `debug`, `trace` or `off`.
@@ -72,7 +73,8 @@ pub fn command_line() -> Result<Cli, Exit> {
     let json = std::env::args_os().any(|arg| arg == "--json");
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            let print = |mut output: StdoutLock<'_>| error.print().and_then(|()| output.flush());
+            let printed = output().and_then(print);
             Err(ended(|| printed.map(|()| Exit::Success).map_err(output_failed), Render { json }))
         }
         _ if json => {

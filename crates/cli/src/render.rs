@@ -4,12 +4,13 @@
 //! went away.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, Write, stderr};
 
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
+use crate::output::{is_terminal, output};
 
 /// How this invocation talks.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +25,8 @@ impl Render {
     /// # Errors
     /// Nobody reads standard output any more, or it cannot be written.
     pub fn data(self, text: &str) -> Result<()> {
-        let mut out = stdout().lock();
-        let text = if out.is_terminal() { escaped(text) } else { Cow::Borrowed(text) };
+        let mut out = output().map_err(output_failed)?;
+        let text = if is_terminal() { escaped(text) } else { Cow::Borrowed(text) };
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
     }
 
@@ -46,7 +47,7 @@ impl Render {
     /// # Errors
     /// As [`Render::data`].
     pub fn foreign(self, text: &str) -> Result<()> {
-        if stdout().is_terminal() { self.data(&defused(text)) } else { self.data(text) }
+        if is_terminal() { self.data(&defused(text)) } else { self.data(text) }
     }
 
     /// A sentence for a person. Lost if nobody reads it.

@@ -20,6 +20,7 @@ mod golden;
 mod init;
 mod keys;
 mod listening;
+mod lost_output;
 mod node;
 mod operation;
 mod page;

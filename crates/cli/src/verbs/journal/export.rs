@@ -1,6 +1,6 @@
 //! `sealog journal export DIR`: every execution as JSON lines, as far as the journal reads.
 
-use std::io::{BufWriter, stdout};
+use std::io::BufWriter;
 use std::path::Path;
 
 use sealog_disk::real::{NewFile, write_failed};
@@ -16,6 +16,7 @@ use crate::failure::{Failure, Result, shown};
 use crate::keys::new::not_written;
 use crate::keys::sweep_beside;
 use crate::opening;
+use crate::output::output;
 use crate::render::{Render, output_failed};
 use crate::report::{self, GapBody, Verdict, counted};
 
@@ -41,7 +42,7 @@ pub fn run(args: &Export, render: Render) -> Result<Exit> {
     let done = match &args.output {
         Some(path) => to_file(&config, only, path, &args.dir)?,
         None => {
-            let mut output = BufWriter::new(stdout().lock());
+            let mut output = BufWriter::new(output().map_err(output_failed)?);
             export(&config, only, &mut output).map_err(|error| failed(error, &args.dir))?
         }
     };
