@@ -2,6 +2,8 @@
 //!
 //! Both give the same JSON texts, so that a verb renders one kind of answer. Must never write.
 
+use std::path::{Path, PathBuf};
+
 use sealog_client::{Client, ClientError, ListPage, ListQuery};
 use sealog_engine::store::journal::JournalStore;
 use sealog_engine::store::listing::{ENTRIES_MAX, Filter, list};
@@ -10,10 +12,11 @@ use sealog_events::json::snapshot_json;
 use sealog_events::{ExecutionId, Status};
 use serde::Deserialize;
 
+use crate::again::{same_asked, same_key};
 use crate::args::asking::WhereArgs;
 use crate::asking;
 use crate::exit::Exit;
-use crate::failure::{Failure, NOTHING_CHANGED, Result};
+use crate::failure::{Failure, NOTHING_CHANGED, Result, shown};
 use crate::following::Source;
 use crate::node::open_failure;
 use crate::opening;
@@ -23,7 +26,7 @@ use crate::render::Render;
 #[derive(Debug)]
 pub enum Asked {
     Node(Client),
-    Journal(Box<JournalStore>),
+    Journal { store: Box<JournalStore>, dir: PathBuf },
 }
 
 impl Asked {
@@ -39,7 +42,7 @@ impl Asked {
         };
         let config = opening::for_reading(dir, args.place, &args.key, render)?;
         let store = JournalStore::open_reading(&config).map_err(|error| open_failure(error, dir))?;
-        Ok(Asked::Journal(Box::new(store)))
+        Ok(Asked::Journal { store: Box::new(store), dir: dir.clone() })
     }
 
     /// A page of executions.
@@ -47,11 +50,11 @@ impl Asked {
     /// # Errors
     /// Exit 2 for a place that is none, 75 where nobody answers.
     pub async fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        let store = match self {
+        let (store, dir) = match self {
             Asked::Node(client) => {
                 return client.list(query).await.map_err(not_read);
             }
-            Asked::Journal(store) => store,
+            Asked::Journal { store, dir } => (store, dir),
         };
         let bad = || {
             Failure::usage("bad_place", "--after is no place of a list")
@@ -64,7 +67,8 @@ impl Asked {
             ability: query.ability.clone(),
         };
         let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(ENTRIES_MAX);
-        let listing = list(&**store, filter, before, limit).await.map_err(store_failed)?;
+        let listing =
+            list(&**store, filter, before, limit).await.map_err(|error| store_failed(error, dir))?;
         Ok(ListPage { entries: listing.entries, next: listing.next.map(|place| place.to_string()) })
     }
 
@@ -78,9 +82,10 @@ impl Asked {
                 let found = client.snapshot(id).await.map_err(not_read)?;
                 found.map(|snapshot| snapshot.json)
             }
-            Asked::Journal(store) => match ExecutionId::parse(id) {
+            Asked::Journal { store, dir } => match ExecutionId::parse(id) {
                 Some(id) => {
-                    store.snapshot(id).await.map_err(store_failed)?.map(|snapshot| snapshot_json(&snapshot))
+                    let found = store.snapshot(id).await.map_err(|error| store_failed(error, dir))?;
+                    found.map(|snapshot| snapshot_json(&snapshot))
                 }
                 None => None,
             },
@@ -95,9 +100,9 @@ impl Asked {
     pub async fn events(&self, id: &str, after: u64) -> Result<Source> {
         match self {
             Asked::Node(client) => Ok(Source::Node(Box::new(client.follow(id, after)))),
-            Asked::Journal(store) => {
+            Asked::Journal { store, dir } => {
                 let id = ExecutionId::parse(id).ok_or_else(not_found)?;
-                let watch = store.watch(id, after).await.map_err(store_failed)?;
+                let watch = store.watch(id, after).await.map_err(|error| store_failed(error, dir))?;
                 watch.map(Source::Journal).ok_or_else(not_found)
             }
         }
@@ -115,7 +120,7 @@ pub fn read_snapshot<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
 
 pub fn not_found() -> Failure {
     Failure::new(Exit::NotFound, "not_found", "there is no such execution, or no longer")
-        .next("list what there is: sealog ps")
+        .next(format!("list what there is: sealog ps{}", same_asked()))
 }
 
 /// [`not_answered`] to a question that the node's journal answers as well.
@@ -150,7 +155,10 @@ pub fn not_answered(error: ClientError, otherwise: Exit) -> Failure {
     failure.because(error)
 }
 
-fn store_failed(error: StoreError) -> Failure {
-    Failure::new(Exit::Damaged, "unreadable", error.to_string())
-        .next("see what is wrong: sealog journal verify DIR")
+fn store_failed(error: StoreError, dir: &Path) -> Failure {
+    Failure::new(Exit::Damaged, "unreadable", error.to_string()).next(format!(
+        "see what is wrong: sealog journal verify {}{}",
+        shown(dir),
+        same_key()
+    ))
 }

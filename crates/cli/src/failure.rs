@@ -11,6 +11,7 @@ use sealog_events::Timestamp;
 use sealog_journal::{JournalError, Place, SET_ASIDE};
 use serde::Serialize;
 
+use crate::again::{same_key, same_place};
 use crate::exit::{self, Exit};
 
 /// Why a verb gave up.
@@ -242,25 +243,28 @@ fn unsafe_place(detail: Option<&str>, dir: &str) -> String {
 
 /// What comes next with a damaged journal, worst loss last.
 pub fn with_damage(dir: &str) -> String {
+    let key = same_key();
     format!(
-        "keep a copy of {dir} as it is; then restore a backup (sealog journal restore BACKUP NEWDIR), or make a journal of \
-         what reads: sealog journal repair {dir} NEWDIR"
+        "keep a copy of {dir} as it is; then restore a backup (sealog journal restore BACKUP NEWDIR{key}), or make a \
+         journal of what reads: sealog journal repair {dir} NEWDIR{key}"
     )
 }
 
 /// Without a keyring nothing opens, so no verb that opens the journal helps.
 fn lost_keyring(dir: &str) -> (&'static str, String) {
+    let key = same_key();
     (
         "no byte on disk was changed; without a keyring no key opens the journal",
         format!(
-            "put an exported keyring back: sealog journal rekey {dir} import-keyring FILE; without one, restore a \
-             backup, which has the keyring in it: sealog journal restore BACKUP NEWDIR"
+            "put an exported keyring back: sealog journal rekey {dir} import-keyring FILE{key}; without one, restore a \
+             backup, which has the keyring in it: sealog journal restore BACKUP NEWDIR{key}"
         ),
     )
 }
 
 /// What is safe and what comes next, for everything a journal can say.
 fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
+    let (key, place) = (same_key(), same_place());
     match exit {
         Exit::NoJournal if code == "journal_elsewhere" => (
             "nothing was created: an empty directory must not become a new journal beside the old key",
@@ -269,26 +273,27 @@ fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
         Exit::NoJournal => (
             NOTHING_CHANGED,
             format!(
-                "check the path, and that its volume is mounted; only for a new journal: sealog journal init {dir}"
+                "check the path, and that its volume is mounted; only for a new journal: sealog journal init \
+                 {dir}{key}"
             ),
         ),
         Exit::Locked => (
             "the other process keeps the journal; nothing was changed",
             format!(
                 "stop that process, or go on beside it: `sealog ps`, `show`, `tail` and `run` without --data-dir ask \
-                 its node, and this looks: sealog journal inspect {dir}"
+                 its node, and this looks: sealog journal inspect {dir}{key}"
             ),
         ),
         Exit::WrongKey => (
             "the journal is as it was; only the key did not fit",
             format!(
-                "name the key file or the passphrase of this journal: sealog journal inspect {dir} --key-file FILE, or \
-                 --passphrase-file FILE"
+                "name the key file or the passphrase of this journal: sealog journal inspect {dir}{place} --key-file FILE, \
+                 or --passphrase-file FILE"
             ),
         ),
         Exit::Damaged => (
             "no byte on disk was changed; everything that still reads can be exported",
-            format!("sealog journal verify {dir} names every place; {}", with_damage(dir)),
+            format!("sealog journal verify {dir}{key} names every place; {}", with_damage(dir)),
         ),
         Exit::NewerFormat => (NOTHING_CHANGED, "use the release of sealog that wrote this journal".into()),
         Exit::TryAgain => (
@@ -296,7 +301,7 @@ fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
             "free space, descriptors or memory, check the disk, then run the same command again".into(),
         ),
         Exit::Failed if code == "already_exists" => {
-            ("the journal that is there was not touched", format!("sealog journal inspect {dir}"))
+            ("the journal that is there was not touched", format!("sealog journal inspect {dir}{key}"))
         }
         Exit::Failed => (NOTHING_CHANGED, format!("check who owns {dir} and how it is mounted")),
         Exit::Success

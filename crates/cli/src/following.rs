@@ -4,15 +4,18 @@
 
 mod printing;
 
+use std::path::Path;
+
 use sealog_client::{ClientError, Follow};
 use sealog_engine::store::{StoreError, Watch};
 use sealog_events::Status;
 use serde::Deserialize;
 
+use crate::again::same_asked;
 use crate::asked::not_answered;
 use crate::asking;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 
 pub use printing::Printer;
 
@@ -30,7 +33,7 @@ impl Source {
     pub async fn next(&mut self) -> Result<Option<String>> {
         match self {
             Source::Node(follow) => {
-                let event = follow.next().await.map_err(follow_failed)?;
+                let event = follow.next().await.map_err(|error| follow_failed(error, &tail_on(follow)))?;
                 Ok(event.map(|event| event.data))
             }
             Source::Journal(watch) => match watch.next().await {
@@ -52,7 +55,7 @@ impl Source {
     }
 }
 
-fn follow_failed(error: ClientError) -> Failure {
+fn follow_failed(error: ClientError, again: &str) -> Failure {
     const SAFE: &str = "what was shown is durable; if the node still runs, so does the execution";
     if let ClientError::NotTrusted(_) | ClientError::NoTls(_) = &error
         && let Some(failure) = asking::not_reached(&error)
@@ -65,8 +68,14 @@ fn follow_failed(error: ClientError) -> Failure {
     }
     Failure::new(Exit::TryAgain, "stream_broken", error.to_string())
         .safe(SAFE)
-        .next("follow it again: sealog tail -f ID")
+        .next(format!("follow it again: {again}"))
         .because(error)
+}
+
+/// What shows the rest.
+fn tail_on(follow: &Follow) -> String {
+    let (id, after) = (shown(Path::new(follow.execution_id())), follow.last_sequence());
+    format!("sealog tail -f {id} --after {after}{}", same_asked())
 }
 
 fn watch_failed(error: StoreError) -> Failure {
@@ -245,7 +254,7 @@ mod tests {
         let refused = |status| {
             let (code, message) = ("c".to_owned(), "m".to_owned());
             let failure =
-                follow_failed(ClientError::Api(ApiFailure { status, code, message, retryable: false }));
+                follow_failed(ClientError::Api(ApiFailure { status, code, message, retryable: false }), "");
             (failure.exit.code(), failure.code)
         };
         assert_eq!(refused(404), (4, "not_found"));

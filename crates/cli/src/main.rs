@@ -31,7 +31,7 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use sealog_cli::{config, exit, failure};
+use sealog_cli::{again, config, exit, failure};
 
 use args::configuring::Config;
 use args::token::Token;

@@ -15,6 +15,7 @@ use sealog_events::{Outcome, Reached};
 use sealog_http::ServerStats;
 use sealog_journal::Config;
 
+use crate::again::same_key;
 use crate::config::NodeConfig;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
@@ -87,10 +88,10 @@ impl Node {
         let engine =
             Engine::start_observed(options, config.providers, events, clock, entropy, Some(observer));
         if engine.fenced() {
-            let dir = shown(dir);
+            let (dir, key) = (shown(dir), same_key());
             render.note(&format!(
                 "this journal was restored from a copy and is fenced: what it does not know is refused; once the \
-                 original is gone for good: sealog journal unfence {dir}"
+                 original is gone for good: sealog journal unfence {dir}{key}"
             ));
         }
         let recovered = Some(Recovered::of(&opened));
@@ -261,7 +262,7 @@ pub fn open_failure(error: OpenError, dir: &Path) -> Failure {
     match error {
         OpenError::Journal(error) => Failure::journal(error, dir),
         OpenError::UnknownRecord { .. } => Failure::new(Exit::Damaged, "unknown_record", error.to_string())
-            .next(format!("sealog journal verify {}", shown(dir))),
+            .next(format!("sealog journal verify {}{}", shown(dir), same_key())),
         OpenError::NotEnded(_) => Failure::new(Exit::TryAgain, "recovery_stopped", error.to_string())
             .safe("everything acknowledged before is durable; nothing was sent again")
             .next("free space, then start again"),

@@ -16,6 +16,7 @@ use sealog_seal::{
     KEYRING_BYTES_MAX, KeyFile, Outline, RandomUnavailable, Secret, SlotKind, SlotParams, StoreId, choose,
 };
 
+use crate::again::{same_key, same_place};
 use crate::args::{ExpectArgs, KeyArgs, PlaceArgs};
 use crate::exit::{self, Exit};
 use crate::failure::{Failure, Result, shown};
@@ -195,9 +196,11 @@ fn make(
         Plan::Create { store_id, key } => {
             create(dir, disk, place, CreateFrom { found, store_id, key, given }, render)
         }
-        // A key file that does not exist is looked for only where a journal is.
-        Plan::Open(_) | Plan::Refuse(Refusal::NoSuchKeyFile) => {
-            Err(Failure::journal(JournalError::AlreadyExists, dir))
+        Plan::Open(_) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
+        // A key file that does not exist is looked for only where a journal is, and opens none.
+        Plan::Refuse(Refusal::NoSuchKeyFile) => {
+            let inspect = format!("sealog journal inspect {}{} --key-file FILE", shown(dir), same_place());
+            Err(Failure::journal(JournalError::AlreadyExists, dir).next(inspect))
         }
         Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
     }
@@ -229,9 +232,10 @@ fn config(disk: Arc<dyn Disk>, secrets: Vec<Secret>) -> Config {
 pub fn is_backup(dir: &Path) -> Failure {
     let what = "this is a backup, not a journal that may be written";
     Failure::new(Exit::NoJournal, "is_backup", what).next(format!(
-        "make a journal of it: sealog journal restore {0} NEWDIR; or serve it as it is: sealog serve --read-only \
-         --data-dir {0}",
-        shown(dir)
+        "make a journal of it: sealog journal restore {0} NEWDIR{1}; or serve it as it is: sealog serve --read-only \
+         --data-dir {0}{1}",
+        shown(dir),
+        same_key()
     ))
 }
 

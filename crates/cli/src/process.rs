@@ -5,13 +5,14 @@
 use std::io::{StdoutLock, Write};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::again;
 use crate::args::{Cli, LogFormat};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -66,7 +67,11 @@ pub fn flag_given(flag: &str) -> bool {
 /// # Errors
 /// How to end, when there is no verb to run.
 pub fn command_line() -> Result<Cli, Exit> {
-    let error = match Cli::try_parse() {
+    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+        again::keep(&matches);
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
+    });
+    let error = match parsed {
         Ok(cli) => return Ok(cli),
         Err(error) => error,
     };
@@ -149,6 +154,8 @@ pub fn start_logging(format: LogFormat) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]

@@ -79,6 +79,10 @@ impl Client {
 }
 
 impl Follow {
+    pub fn execution_id(&self) -> &str {
+        &self.id
+    }
+
     /// How often the stream broke and was opened again, behind the last event that had come out.
     pub fn resumed(&self) -> u32 {
         self.opened.saturating_sub(1)

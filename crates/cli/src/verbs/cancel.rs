@@ -1,12 +1,15 @@
 //! `sealog cancel ID`: asks a node to stop an execution.
 
+use std::path::Path;
+
 use serde::Serialize;
 
+use crate::again::same_asked;
 use crate::args::asking::Cancel;
 use crate::asked::not_answered;
 use crate::asking;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 use crate::render::Render;
 use crate::verbs::serve::runtime;
 
@@ -25,7 +28,11 @@ pub fn run(args: &Cancel, render: Render) -> Result<Exit> {
             "nothing_to_cancel",
             "the execution is not known, or it has ended",
         )
-        .next(format!("see what became of it: sealog show {}", args.execution)));
+        .next(format!(
+            "see what became of it: sealog show {}{}",
+            shown(Path::new(&args.execution)),
+            same_asked()
+        )));
     }
     if render.json {
         render.object(&Answer { execution_id: &args.execution, status: "cancellation_requested" })?;

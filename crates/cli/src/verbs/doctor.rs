@@ -13,6 +13,7 @@ use sealog_journal_format::limits::STORE_BYTES;
 use sealog_journal_format::store::StoreFile;
 use serde::Serialize;
 
+use crate::again::same_place;
 use crate::args::Doctor;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
@@ -87,8 +88,9 @@ pub fn run(args: &Doctor, render: Render) -> Result<Exit> {
         false => {
             Err(Failure::new(Exit::Failed, "unfit", format!("not fit for a journal: {}", wrong.join(", ")))
                 .next(format!(
-                    "put right what is marked as wrong, then: sealog doctor --data-dir {}",
-                    shown(&dir)
+                    "put right what is marked as wrong, then: sealog doctor --data-dir {}{}",
+                    shown(&dir),
+                    same_place()
                 )))
         }
     }

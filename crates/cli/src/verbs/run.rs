@@ -12,6 +12,7 @@ use sealog_execution::ExecutionRequest;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::again::{same_asked, same_key};
 use crate::args::{LogFormat, Run};
 use crate::asking;
 use crate::config::NodeConfig;
@@ -115,15 +116,17 @@ async fn at_node(args: &Run, body: &str, render: Render) -> Result<Exit> {
     };
     let source = Source::Node(Box::new(client.follow(&id, 0)));
     let followed = follow(source, args, cancel, render).await;
-    followed.map_err(|failure| unseen(failure, &format!("sealog tail -f {id}")))
+    let safe = "the execution is not touched by it: what it says is in the journal";
+    let look = format!("sealog tail -f {}{}", shown(Path::new(&id)), same_asked());
+    followed.map_err(|failure| unseen(failure, safe, &look))
 }
 
 /// With the output lost the execution is not: running it again would do the work a second time.
-fn unseen(failure: Failure, look: &str) -> Failure {
+fn unseen(failure: Failure, safe: &'static str, look: &str) -> Failure {
     match failure.code {
-        "output_failed" => failure
-            .safe("the execution is not touched by it: what it says is in the journal")
-            .next(format!("see what it says instead of running it again: {look}")),
+        "output_failed" => {
+            failure.safe(safe).next(format!("see what it says instead of running it again: {look}"))
+        }
         _ => failure,
     }
 }
@@ -155,7 +158,8 @@ async fn on_engine(args: &Run, node: &Node, body: &str, render: Render) -> Resul
         let _ = node.engine.cancel(id).await;
     };
     let followed = follow(Source::Journal(watch), args, cancel, render).await;
-    followed.map_err(|failure| unseen(failure, &format!("sealog tail {id} --data-dir DIR")))
+    let safe = "what the execution said before this process ended is in the journal";
+    followed.map_err(|failure| unseen(failure, safe, &format!("sealog tail {id}{}", same_asked())))
 }
 
 fn tell(id: &str, replay: bool, render: Render) {
@@ -259,9 +263,10 @@ fn not_submitted(error: ClientError, args: &Run) -> Failure {
             .next("run the same command again with the same --idempotency-key"),
         _ => Failure::new(Exit::OutcomeUnknown, "answer_lost", what)
             .safe("whether the node started it is not known, and without a key it cannot be asked")
-            .next(
-                "see whether it is there before running it again: sealog ps; next time use --idempotency-key",
-            ),
+            .next(format!(
+                "see whether it is there before running it again: sealog ps{}; next time use --idempotency-key",
+                same_asked()
+            )),
     };
     failure.because(error)
 }
@@ -271,8 +276,10 @@ fn refused(error: &PublicError, args: &Run) -> Failure {
         PortableCode::InvalidRequest => invalid(error.message, args),
         PortableCode::ProviderUnavailable if *error == StoreError::Fenced.into() => {
             let dir = args.data_dir.as_deref().map_or_else(|| "DIR".to_owned(), shown);
-            Failure::new(Exit::TryAgain, "refused", error.message)
-                .next(format!("once the original is gone for good: sealog journal unfence {dir}"))
+            Failure::new(Exit::TryAgain, "refused", error.message).next(format!(
+                "once the original is gone for good: sealog journal unfence {dir}{}",
+                same_key()
+            ))
         }
         PortableCode::QueueFull
         | PortableCode::RateLimited

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::again::same_asked;
 use crate::args::asking::Tail;
 use crate::asked::{Asked, read_snapshot};
 use crate::exit::Exit;
@@ -61,7 +62,7 @@ async fn tail(args: &Tail, asked: &Asked, render: Render) -> Result<Exit> {
         );
         return Err(Failure::new(Exit::OutcomeUnknown, "not_ended", what)
             .safe("nothing is sent again; the next start of a node ends it as failed")
-            .next("start the node again: sealog serve"));
+            .next(format!("start the node again: sealog serve{}", same_asked())));
     }
     Ok(Exit::Success)
 }

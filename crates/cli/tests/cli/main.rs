@@ -33,4 +33,5 @@ mod restore;
 mod run;
 mod scrub;
 mod service;
+mod suggested;
 mod transfer;

@@ -7,6 +7,7 @@ use sealog_disk::Disk;
 use sealog_journal::backup;
 use serde::Serialize;
 
+use crate::again::same_key;
 use crate::args::Backup;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
@@ -86,7 +87,7 @@ fn failed(error: sealog_journal::JournalError, args: &Backup) -> Failure {
         "locked" => failure.safe(safe).next("another backup is being taken there: run it again afterwards"),
         "damaged" => failure
             .safe("nothing was changed: the backup that was there is worth more than a copy of damage")
-            .next(format!("sealog journal verify {}", shown(&args.dir))),
+            .next(format!("sealog journal verify {}{}", shown(&args.dir), same_key())),
         _ if failure.exit == Exit::TryAgain => failure
             .safe("the journal was not touched; a backup that was there is as it was")
             .next("free space there, then run the same command again: whole files that were copied are not copied again"),

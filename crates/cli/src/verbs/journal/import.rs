@@ -15,6 +15,7 @@ use sealog_journal::{Config, Contents, JournalError, audit, discard_built, look}
 use sealog_seal::StoreId;
 use serde::Serialize;
 
+use crate::again::same_key;
 use crate::args::Import;
 use crate::building::at_place;
 use crate::exit::Exit;
@@ -206,8 +207,9 @@ fn tell(
     if done.fenced {
         render.note(&format!(
             "the new journal is fenced: work that it does not know may have been done elsewhere; once that is out of the \
-             question: sealog journal unfence {}",
-            shown(&args.dir)
+             question: sealog journal unfence {}{}",
+            shown(&args.dir),
+            same_key()
         ));
     }
     Ok(Exit::Success)

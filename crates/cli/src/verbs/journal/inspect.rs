@@ -8,6 +8,7 @@ use sealog_journal::{Audit, FrameView, StreamId, audit, key_facts};
 use sealog_journal_format::FrameKind;
 use serde::Serialize;
 
+use crate::again::same_key;
 use crate::anchors;
 use crate::args::Inspect;
 use crate::exit::Exit;
@@ -151,8 +152,11 @@ pub fn run(args: &Inspect, render: Render) -> Result<Exit> {
 }
 
 pub fn not_found(dir: &Path) -> Failure {
-    Failure::new(Exit::NotFound, "not_found", "the journal holds no execution of that id")
-        .next(format!("list what is there: sealog journal inspect {} --executions", shown(dir)))
+    Failure::new(Exit::NotFound, "not_found", "the journal holds no execution of that id").next(format!(
+        "list what is there: sealog journal inspect {} --executions{}",
+        shown(dir),
+        same_key()
+    ))
 }
 
 fn answer(audit: &Audit, survey: &Survey, frames: bool, execution: Option<ExecutionBody>) -> Answer {

@@ -13,6 +13,7 @@ use sealog_seal::{
 };
 use serde::Serialize;
 
+use crate::again::same_key;
 use crate::args::{AddSlot, ExportKeyring, ImportKeyring, Operation, Rekey as Args, RemoveSlot, Rotate};
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
@@ -243,21 +244,25 @@ fn put_back(args: &Args, import: &ImportKeyring, render: Render) -> Result<Exit>
         };
         render.data(&(words.to_owned() + &keyring.text()))?;
     }
-    render.note(&format!("check that everything opens: sealog journal verify {}", shown(&args.dir)));
+    render.note(&format!(
+        "check that everything opens: sealog journal verify {}{}",
+        shown(&args.dir),
+        same_key()
+    ));
     Ok(Exit::Success)
 }
 
 fn failed(error: JournalError, dir: &Path) -> Failure {
-    let rekey = format!("sealog journal rekey {}", shown(dir));
+    let (rekey, key) = (format!("sealog journal rekey {}", shown(dir)), same_key());
     let (what, next) = match &error {
         JournalError::Slots(ChangeError::SlotNotCovered { name }) => (
             format!("the slot {name} would not open what is written from now on"),
             format!(
-                "give its key or passphrase as well, or drop it: {rekey} rotate --drop-slot {}",
+                "give its key or passphrase as well, or drop it: {rekey} rotate --drop-slot {}{key}",
                 shown(Path::new(name))
             ),
         ),
-        JournalError::Slots(change) => (change.to_string(), format!("{rekey} list")),
+        JournalError::Slots(change) => (change.to_string(), format!("{rekey} list{key}")),
         JournalError::KeyringRefused(refusal @ KeyringRefusal::NotNewer { .. }) => (
             format!("the keyring is not put back: {refusal}"),
             "open the journal with the keyring that is here; --replace puts the other one over it".into(),

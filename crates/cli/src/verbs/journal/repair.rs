@@ -8,6 +8,7 @@ use sealog_events::ExecutionId;
 use sealog_journal::{JournalError, Loss, Repaired, StreamId, repair};
 use serde::Serialize;
 
+use crate::again::same_key;
 use crate::args::Repair;
 use crate::building;
 use crate::exit::Exit;
@@ -87,8 +88,9 @@ pub fn run(args: &Repair, render: Render) -> Result<Exit> {
     if answer.fenced {
         render.note(&format!(
             "the new one is fenced: what it does not know may have been lost; to let it take new work: sealog journal \
-             unfence {}",
-            shown(&args.dest)
+             unfence {}{}",
+            shown(&args.dest),
+            same_key()
         ));
     }
     Ok(Exit::Success)

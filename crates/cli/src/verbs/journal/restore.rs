@@ -4,6 +4,7 @@ use sealog_events::Timestamp;
 use sealog_journal::{JournalError, restore};
 use serde::Serialize;
 
+use crate::again::same_key;
 use crate::args::Restore;
 use crate::building;
 use crate::exit::Exit;
@@ -70,7 +71,11 @@ pub fn run(args: &Restore, render: Render) -> Result<Exit> {
     render.note(
         "the copy is fenced: it takes no work that it does not know, because the original may have done it",
     );
-    render.note(&format!("once the original is gone for good: sealog journal unfence {}", shown(&args.dest)));
+    render.note(&format!(
+        "once the original is gone for good: sealog journal unfence {}{}",
+        shown(&args.dest),
+        same_key()
+    ));
     Ok(Exit::Success)
 }
 
@@ -79,12 +84,14 @@ fn failed(error: JournalError, args: &Restore) -> Failure {
     let safe = "the copy was not touched, and nothing was made at the target";
     match failure.code {
         "locked" => failure.safe(safe).next(format!(
-            "stop the node in {0}, or take a backup beside it: sealog journal backup {0} DEST",
-            shown(&args.src)
+            "stop the node in {0}, or take a backup beside it: sealog journal backup {0} DEST{1}",
+            shown(&args.src),
+            same_key()
         )),
         "damaged" => failure.safe(safe).next(format!(
-            "restore another copy, or save what reads of this one: sealog journal repair {} DEST",
-            shown(&args.src)
+            "restore another copy, or save what reads of this one: sealog journal repair {} DEST{}",
+            shown(&args.src),
+            same_key()
         )),
         _ => failure.safe(safe),
     }
