@@ -100,7 +100,9 @@ pub fn for_keyring(
     render: Render,
 ) -> Result<Config> {
     let given = Given::read(key, render)?;
-    let disk: Arc<dyn Disk> = Arc::new(places::open_existing(dir, place, render)?);
+    let disk = places::open_existing(dir, place, render)?;
+    no_backup(&disk, dir)?;
+    let disk: Arc<dyn Disk> = Arc::new(disk);
     match look(&*disk).map_err(|error| Failure::journal(error, dir))? {
         Contents::Journal { store_id } => {
             let secrets = given.secrets(store_id, outline_takes_passphrase(given_keyring))?;
@@ -239,12 +241,14 @@ pub fn is_backup(dir: &Path) -> Failure {
     ))
 }
 
+fn no_backup(disk: &RealDisk, dir: &Path) -> Result<()> {
+    let manifest = Name::new(Folder::Root, "manifest").map(|name| disk.open(&name));
+    if manifest.is_some_and(|opened| opened.is_ok()) { Err(is_backup(dir)) } else { Ok(()) }
+}
+
 fn found(disk: Option<&RealDisk>, dir: &Path) -> Result<Found> {
     let Some(disk) = disk else { return Ok(Found::Nothing) };
-    let manifest = Name::new(Folder::Root, "manifest").map(|name| disk.open(&name));
-    if manifest.is_some_and(|opened| opened.is_ok()) {
-        return Err(is_backup(dir));
-    }
+    no_backup(disk, dir)?;
     match look(disk).map_err(|error| Failure::journal(error, dir))? {
         Contents::Journal { store_id } => Ok(Found::Journal(store_id)),
         _ if places::holds_other_files(disk).map_err(|error| Failure::directory(error, dir))? => {
@@ -317,6 +321,7 @@ fn create(
         None => fresh_store_id()?,
     };
     let (secret, key_file) = new_secret(from.key, from.given, store_id)?;
+    key_file.iter().try_for_each(|(path, _)| places::outside(dir, path))?;
     let made_directory = disk.is_none();
     let disk: Arc<dyn Disk> = match disk {
         Some(disk) => disk,

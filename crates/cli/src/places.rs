@@ -5,14 +5,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, Mode, OFlags, fchmod, fstat, open, stat};
+use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fchmod, fstat, open, stat};
 use rustix::process::geteuid;
 use sealog_disk::real::{OpenOptions, RealDisk};
 use sealog_disk::{Disk, DiskError, ErrorKind, Folder};
 use sealog_seal::StoreId;
 
 use crate::args::PlaceArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 use crate::render::Render;
 
 /// The variable that [`data_dir`] goes by.
@@ -54,6 +54,46 @@ fn absolute(value: Option<OsString>) -> Option<PathBuf> {
 /// Whether a journal was made there, as far as its last file tells.
 pub fn holds_store(dir: &Path) -> bool {
     stat(dir.join("store")).is_ok()
+}
+
+/// What is made of a journal never stands in the journal's own directory: a backup or an export there is lost with it,
+/// and a key goes wherever a copy of it goes.
+///
+/// # Errors
+/// Exit 2: `target` is the directory of the journal or lies in it. Neither need exist yet.
+pub fn outside(dir: &Path, target: &Path) -> Result<()> {
+    if !lies_in(target, dir) {
+        return Ok(());
+    }
+    let what = format!("{} lies in the directory of the journal", shown(target));
+    Err(Failure::usage("bad_argument", what).next(format!("name a place outside of {}", shown(dir))))
+}
+
+/// Links and `..` count as what they lead to.
+fn lies_in(target: &Path, dir: &Path) -> bool {
+    let same = |a: &Stat, b: &Stat| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino);
+    let directory = |path: &Path| {
+        stat(path).ok().filter(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory)
+    };
+    let Ok(target) = std::path::absolute(target) else { return false };
+    let Some(sought) = directory(dir) else {
+        // It is about to be made, and so is whatever it leads over.
+        return std::path::absolute(dir).is_ok_and(|dir| target.starts_with(dir));
+    };
+    let Some(mut at) = target.ancestors().find(|path| directory(path).is_some()).map(Path::to_path_buf)
+    else {
+        return false;
+    };
+    let mut here = directory(&at);
+    while let Some(now) = here {
+        if same(&now, &sought) {
+            return true;
+        }
+        at.push("..");
+        // The root is above itself.
+        here = directory(&at).filter(|above| !same(above, &now));
+    }
+    false
 }
 
 /// Opens an existing data directory.
@@ -156,6 +196,25 @@ mod tests {
         assert_eq!(failure.code, "unsafe_directory");
         drop(other);
         assert!(open_if_there(&dir.path().join("absent"), PlaceArgs::default(), RENDER).unwrap().is_none());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test makes directories from outside")]
+    fn what_lies_in_a_directory_is_told_whatever_the_way_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("data/segments")).unwrap();
+        std::fs::create_dir(at("database")).unwrap();
+        std::os::unix::fs::symlink(at("data"), at("link")).unwrap();
+        for inside in ["data", "data/", "data/new", "data/segments/a/b", "link/new", "database/../data/new"] {
+            assert!(lies_in(&at(inside), &at("data")), "{inside}");
+            assert_eq!(outside(&at("link"), &at(inside)).unwrap_err().code, "bad_argument", "{inside}");
+        }
+        for beside in ["", "copy", "database", "database/new", "data/../copy", "link/../copy"] {
+            assert!(!lies_in(&at(beside), &at("data")), "{beside}");
+        }
+        assert!(!lies_in(&at("data"), &at("absent")));
+        assert!(lies_in(&at("absent/key"), &at("absent")) && !lies_in(&at("absent.key"), &at("absent")));
     }
 
     #[test]

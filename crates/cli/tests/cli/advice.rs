@@ -167,6 +167,62 @@ fn a_damaged_journal_leads_to_a_backup_or_a_repair() {
     }
 }
 
+/// A copy in the journal's own directory goes where the journal goes; a key there goes with every copy of it.
+#[test]
+fn nothing_is_made_in_the_directory_of_the_journal() {
+    let bench = Bench::new();
+    bench.finished();
+    let before = bench.files("data");
+    for verb in [
+        "backup data data",
+        "backup data data/copy",
+        "restore data data",
+        "restore data data/new",
+        "repair data data/new",
+        "export data --output data/all.jsonl",
+        "rekey data export-keyring data/ring",
+        "rekey data add-slot two --new-key-file data/segments/two",
+        "rekey data rotate --new-recovery --recovery-file ./data/recovery",
+    ] {
+        let verb: Vec<&str> = verb.split(' ').collect();
+        let ran = bench.run(&[&["journal"], &verb[..], &["--key-file", "key"]].concat()).expect(2);
+        assert_eq!(ran.word(), "bad_argument", "{verb:?}");
+        assert!(ran.stderr.contains("next: name a place outside of data"), "{}", ran.stderr);
+    }
+    assert!(bench.files("data") == before);
+    bench.make_dir("empty", 0o700);
+    for dir in ["new", "empty"] {
+        let key = format!("{dir}/key");
+        let ran = bench.run(&["journal", "init", dir, "--key-file", &key]).expect(2);
+        assert_eq!(ran.word(), "bad_argument", "{dir}");
+    }
+    assert!(!bench.path("new").exists() && bench.files("empty").is_empty());
+}
+
+#[test]
+fn a_backup_is_called_one_by_whatever_would_change_it() {
+    let bench = Bench::new();
+    bench.finished();
+    bench.run(&["journal", "backup", "data", "copy", "--key-file", "key"]).expect(0);
+    bench.run(&["journal", "rekey", "copy", "export-keyring", "ring", "--key-file", "key"]).expect(0);
+    let before = bench.files("copy");
+    for verb in [
+        "journal rekey copy add-slot two --new-key-file two",
+        "journal rekey copy remove-slot key",
+        "journal rekey copy rotate",
+        "journal rekey copy import-keyring ring",
+        "journal unfence copy",
+        "journal compact copy",
+        "run hi --data-dir copy",
+        "serve --data-dir copy --listen 127.0.0.1:0",
+    ] {
+        let verb: Vec<&str> = verb.split(' ').collect();
+        let ran = bench.run(&[&verb[..], &["--key-file", "key"]].concat()).expect(10);
+        assert_eq!(ran.word(), "is_backup", "{verb:?}");
+    }
+    assert!(bench.files("copy") == before && !bench.path("two").exists());
+}
+
 #[test]
 fn lost_output_is_not_called_no_work() {
     let bench = Bench::new();

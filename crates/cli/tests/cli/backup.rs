@@ -48,7 +48,9 @@ fn a_backup_has_exit_codes_of_its_own() {
     assert_eq!(backup(&bench).expect(0).json()["tail"], serde_json::Value::Null);
     let ran = bench.run(&["journal", "backup", "absent", "copy", "--key-file", "key"]).expect(10);
     assert_eq!(ran.word(), "no_journal");
-    let ran = bench.run(&["journal", "backup", "data", "data", "--key-file", "key"]).expect(10);
+    bench.make_dir("full", 0o700);
+    bench.write("full/file", b"", 0o600);
+    let ran = bench.run(&["journal", "backup", "data", "full", "--key-file", "key"]).expect(10);
     assert_eq!(ran.word(), "not_empty");
     bench.write("other", &[7; 32], 0o600);
     let ran = bench.run(&["journal", "backup", "data", "copy", "--key-file", "other"]).expect(12);

@@ -33,6 +33,7 @@ struct Answer {
 }
 
 pub fn run(args: &Backup, render: Render) -> Result<Exit> {
+    places::outside(&args.dir, &args.dest)?;
     let config = opening::for_reading(&args.dir, args.place, &args.key, render)?;
     let target = match places::open_if_there(&args.dest, args.place, render)? {
         Some(target) => target,

@@ -17,6 +17,7 @@ use crate::keys::new::not_written;
 use crate::keys::sweep_beside;
 use crate::opening;
 use crate::output::output;
+use crate::places;
 use crate::render::{Render, output_failed};
 use crate::report::{self, GapBody, Verdict, counted};
 
@@ -33,6 +34,7 @@ struct Answer {
 }
 
 pub fn run(args: &Export, render: Render) -> Result<Exit> {
+    args.output.iter().try_for_each(|path| places::outside(&args.dir, path))?;
     let config = opening::for_reading(&args.dir, args.place, &args.key, render)?;
     let only = match args.execution.as_deref().map(ExecutionId::parse) {
         None => None,

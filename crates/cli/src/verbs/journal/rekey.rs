@@ -19,6 +19,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::keys::new::{self, NewSecret, Recovery};
 use crate::opening;
+use crate::places;
 use crate::render::Render;
 use crate::report::hex;
 use crate::report::keys::KeysBody;
@@ -51,8 +52,14 @@ fn config(args: &Args, render: Render) -> Result<Config> {
     opening::for_reading(&args.dir, args.place, &args.key, render)
 }
 
-fn begin(args: &Args, render: Render) -> Result<Rekey> {
-    Rekey::open(&config(args, render)?).map_err(|error| failed(error, &args.dir))
+/// `made`: a file that the change may make.
+fn begin(args: &Args, made: Option<&Path>, render: Render) -> Result<Rekey> {
+    made.map_or(Ok(()), |path| places::outside(&args.dir, path))?;
+    let copy = opening::copy_for_reading(&args.dir, args.place, &args.key, render)?;
+    if copy.backup.is_some() {
+        return Err(opening::is_backup(&args.dir));
+    }
+    Rekey::open(&copy.config).map_err(|error| failed(error, &args.dir))
 }
 
 /// What a change came to.
@@ -120,7 +127,7 @@ fn tell(
 }
 
 fn add_slot(args: &Args, add: &AddSlot, render: Render) -> Result<Exit> {
-    let rekey = begin(args, render)?;
+    let rekey = begin(args, add.new_key_file.as_deref(), render)?;
     let replacing = add.replacing.as_deref();
     // Tried in memory first: no file is made and nobody is asked for a slot that is refused.
     let trial = Secret::raw([0; 32]);
@@ -140,7 +147,8 @@ fn add_slot(args: &Args, add: &AddSlot, render: Render) -> Result<Exit> {
 }
 
 fn remove_slot(args: &Args, remove: &RemoveSlot, render: Render) -> Result<Exit> {
-    let done = begin(args, render)?.remove_slot(&remove.name).map_err(|error| failed(error, &args.dir))?;
+    let done =
+        begin(args, None, render)?.remove_slot(&remove.name).map_err(|error| failed(error, &args.dir))?;
     render.note(
         "older copies of the keyring still open with it: to shut it out, rotate, compact everything, and destroy \
          earlier backups",
@@ -149,7 +157,7 @@ fn remove_slot(args: &Args, remove: &RemoveSlot, render: Render) -> Result<Exit>
 }
 
 fn rotate_keys(args: &Args, rotate: &Rotate, render: Render) -> Result<Exit> {
-    let rekey = begin(args, render)?;
+    let rekey = begin(args, rotate.recovery_file.as_deref(), render)?;
     let drop: Vec<&str> = rotate.drop_slot.iter().map(String::as_str).collect();
     // Before a file is made or a secret is shown.
     let here = |name: &&str| rekey.keyring().slots().iter().any(|slot| slot.name == **name);
@@ -184,6 +192,7 @@ struct Exported {
 }
 
 fn export(args: &Args, export: &ExportKeyring, render: Render) -> Result<Exit> {
+    places::outside(&args.dir, &export.file)?;
     let (bytes, facts) = export_keyring(&config(args, render)?).map_err(|error| failed(error, &args.dir))?;
     create_secret_file(&export.file, &bytes).map_err(|error| new::not_written(&export.file, error))?;
     if render.json {

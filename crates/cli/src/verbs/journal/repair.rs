@@ -14,6 +14,7 @@ use crate::building;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::opening;
+use crate::places;
 use crate::render::Render;
 use crate::report::{self, GapBody, ProblemBody, TailBody, counted, hex};
 
@@ -75,6 +76,7 @@ fn id(stream: StreamId) -> String {
 }
 
 pub fn run(args: &Repair, render: Render) -> Result<Exit> {
+    places::outside(&args.dir, &args.dest)?;
     let config = opening::for_salvage(&args.dir, args.place, &args.key, render)?;
     let build = |target: &Arc<dyn Disk>| repair(&config, target);
     let done = building::build(&args.dest, args.place, build, |error| failed(error, args))?;

@@ -10,6 +10,7 @@ use crate::building;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::opening;
+use crate::places;
 use crate::render::Render;
 use crate::report::{TailBody, counted, hex};
 
@@ -38,6 +39,7 @@ struct From {
 }
 
 pub fn run(args: &Restore, render: Render) -> Result<Exit> {
+    places::outside(&args.src, &args.dest)?;
     let copy = opening::copy_for_reading(&args.src, args.place, &args.key, render)?;
     let backup = copy.backup.as_deref();
     let done = building::build(
