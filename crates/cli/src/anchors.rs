@@ -93,9 +93,14 @@ pub fn word(standing: Standing) -> &'static str {
 ///
 /// # Errors
 /// Exit 13: the journal was set back, went another way, or is another one.
-pub fn judge(standing: Option<Standing>, dir: &Path) -> Result<()> {
+pub fn judge(standing: Option<Standing>, dir: &Path, is_backup: bool) -> Result<()> {
     let (code, what, next) = match standing {
         None | Some(Standing::Matches | Standing::Contained) => return Ok(()),
+        Some(Standing::Behind) if is_backup => (
+            "rolled_back",
+            "the backup ends before the anchor: it was taken before it, or is an older copy",
+            "look for a later backup; without one, what came between is not in it".to_owned(),
+        ),
         Some(Standing::Behind) => (
             "rolled_back",
             "the journal ends before the anchor: it was set back, or is an older copy",

@@ -50,18 +50,22 @@ impl Asked {
     /// # Errors
     /// Exit 2 for a place that is none, 75 where nobody answers.
     pub async fn list(&self, query: &ListQuery) -> Result<ListPage> {
+        let bad = || {
+            Failure::usage("bad_place", "--after is no place of a list")
+                .next("give the place that `sealog ps` printed at the end of a list")
+        };
+        let before = query.after.as_deref().map(|place| ListPosition::parse(place).ok_or_else(bad));
         let (store, dir) = match self {
             Asked::Node(client) => {
-                return client.list(query).await.map_err(not_read);
+                // The node judges, and a newer one may know other places; its words do not name the flag.
+                return client.list(query).await.map_err(|error| match (&error, &before) {
+                    (ClientError::Api(api), Some(Err(_))) if api.status == 400 => bad().because(error),
+                    _ => not_read(error),
+                });
             }
             Asked::Journal { store, dir } => (store, dir),
         };
-        let bad = || {
-            Failure::usage("bad_place", "--after is no place of a list")
-                .next("the place that `sealog ps` printed")
-        };
-        let before =
-            query.after.as_deref().map(|place| ListPosition::parse(place).ok_or_else(bad)).transpose()?;
+        let before = before.transpose()?;
         let filter = Filter {
             status: query.status.as_deref().and_then(Status::from_name),
             ability: query.ability.clone(),
@@ -130,6 +134,13 @@ fn not_read(error: ClientError) -> Failure {
         "no_node" => failure.next("start a node: sealog serve; or read its journal: --data-dir DIR"),
         _ => failure,
     }
+}
+
+/// The node takes no such request now.
+pub fn refused(what: String) -> Failure {
+    Failure::new(Exit::TryAgain, "refused", what)
+        .safe("nothing was started")
+        .next("run the same command again in a moment; while it stays so, the node's GET /readyz says why")
 }
 
 /// What a node said instead of an answer, or why it said nothing.

@@ -103,7 +103,7 @@ impl Failure {
         };
         let what = match &error {
             JournalError::Locked { holder: Some(holder) } => format!("{error} ({})", holder_text(holder)),
-            JournalError::Corrupt { place, row, what } => format!("{what} ({place}, row {row})"),
+            JournalError::Corrupt { place, row, what } => format!("{what} ({})", whereabouts(place, *row)),
             JournalError::CorruptFile { file, what } => format!("{file}: {what}"),
             JournalError::Disk(disk) if disk.kind == ErrorKind::NotFound => "there is no journal here".into(),
             JournalError::Disk(disk) => disk_text(disk),
@@ -192,6 +192,11 @@ impl PlaceBody {
     pub fn new(place: &Place, row: u8) -> PlaceBody {
         PlaceBody { segment: place.segment, offset: place.offset, sequence: place.sequence, row }
     }
+}
+
+/// Where damage is, for people. What stands beside the segments, as the head does, has no place in one.
+pub fn whereabouts(place: &Place, row: u8) -> String {
+    if place.segment == 0 { format!("row {row}") } else { format!("{place}, row {row}") }
 }
 
 /// The note in `LOCK` as people read it: the time of its start as a date.
@@ -377,6 +382,8 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&failure.json()).unwrap();
         assert_eq!(json["error"]["place"]["offset"], 8288);
         assert_eq!(json["error"]["place"]["row"], 8);
+        let error = JournalError::Corrupt { place: Place::default(), row: 10, what: "the head is gone" };
+        assert_eq!(Failure::journal(error, Path::new("d")).what, "the head is gone (row 10)");
     }
 
     #[test]

@@ -90,8 +90,8 @@ impl Node {
         if engine.fenced() {
             let (dir, key) = (shown(dir), same_key());
             render.note(&format!(
-                "this journal was restored from a copy and is fenced: what it does not know is refused; once the \
-                 original is gone for good: sealog journal unfence {dir}{key}"
+                "this journal is fenced, as restore, repair and import leave one: what it does not know is refused; once \
+                 the original is gone for good: sealog journal unfence {dir}{key}"
             ));
         }
         let recovered = Some(Recovered::of(&opened));

@@ -154,8 +154,17 @@ pub fn for_writing(
         Plan::Create { store_id, key } => {
             create(dir, disk.map(shared), place, CreateFrom { found, store_id, key, given }, render)
         }
-        Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
+        Plan::Refuse(refusal) => Err(match (refusal, found) {
+            (Refusal::Elsewhere, Found::Journal(id)) => other_than_named(id, dir),
+            _ => refuse(refusal, dir),
+        }),
     }
+}
+
+fn other_than_named(id: StoreId, dir: &Path) -> Failure {
+    let what = format!("this is journal {id}, and --store-id names another one");
+    Failure::new(Exit::NoJournal, "journal_elsewhere", what)
+        .next(format!("mount or restore the volume that belongs at {}, or correct --store-id", shown(dir)))
 }
 
 /// Makes a journal where there is none.
@@ -204,6 +213,9 @@ fn make(
             let inspect = format!("sealog journal inspect {}{} --key-file FILE", shown(dir), same_place());
             Err(Failure::journal(JournalError::AlreadyExists, dir).next(inspect))
         }
+        Plan::Refuse(Refusal::Elsewhere) => Err(refuse(Refusal::Elsewhere, dir)
+            .safe("nothing was created: the key of one journal never makes another one")
+            .next("name a key file that does not exist yet: --key-file FILE")),
         Plan::Refuse(refusal) => Err(refuse(refusal, dir)),
     }
 }

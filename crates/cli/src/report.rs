@@ -12,7 +12,7 @@ use sealog_journal::{Audit, Gap, HeadFacts, KeyringCopy, Place, Problem, Segment
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::failure::{Failure, shown, with_damage};
+use crate::failure::{Failure, shown, whereabouts, with_damage};
 use crate::survey::Finding;
 
 /// Said wherever a torn tail is reported.
@@ -85,10 +85,9 @@ pub struct ProblemBody {
 impl ProblemBody {
     pub fn line(&self) -> String {
         let ProblemBody { segment, offset, sequence, row, what } = self;
+        let place = Place { segment: *segment, frame: 0, offset: *offset, sequence: *sequence };
         match row {
-            Some(row) => {
-                format!("segment {segment}, offset {offset}, sequence {sequence}, row {row}: {what}")
-            }
+            Some(row) => format!("{}: {what}", whereabouts(&place, *row)),
             None => format!("segment {segment}, frame at offset {offset}, sequence {sequence}: {what}"),
         }
     }
@@ -340,7 +339,7 @@ pub fn damaged(audit: &Audit, findings: &[Finding], dir: &Path) -> Failure {
     let (what, place) = match (audit.problems.first(), findings.first()) {
         (Some(problem), _) => {
             let Problem { place, row, what } = problem;
-            (format!("{what} ({place}, row {row})"), Some(Box::new((*place, *row))))
+            (format!("{what} ({})", whereabouts(place, *row)), Some(Box::new((*place, *row))))
         }
         (None, Some(finding)) => {
             let Finding { segment, offset, sequence, what, stream: _ } = finding;

@@ -61,8 +61,12 @@ pub(crate) fn handshake_failed(error: io::Error) -> ClientError {
 
 fn distrust(why: &CertificateError) -> Distrust {
     match why {
-        // The second: somebody of a trusted one's name signed it, with another key.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => Distrust::UnknownIssuer,
+        // The others: somebody of a trusted one's name signed it, with another key, or one of another kind.
+        CertificateError::UnknownIssuer
+        | CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            Distrust::UnknownIssuer
+        }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => Distrust::Expired,
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Distrust::NotYetValid,
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {

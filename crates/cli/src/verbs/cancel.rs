@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use sealog_client::ClientError;
 use serde::Serialize;
 
 use crate::again::same_asked;
 use crate::args::asking::Cancel;
-use crate::asked::not_answered;
+use crate::asked::{not_answered, refused};
 use crate::asking;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result, shown};
+use crate::failure::{Failure, NOTHING_CHANGED, Result, shown};
 use crate::render::Render;
 use crate::verbs::serve::runtime;
 
@@ -22,17 +23,13 @@ struct Answer<'a> {
 pub fn run(args: &Cancel, render: Render) -> Result<Exit> {
     let client = asking::client(&args.node)?;
     let asked = runtime()?.block_on(client.cancel(&args.execution));
-    if !asked.map_err(|error| not_answered(error, Exit::OutcomeUnknown))? {
+    if !asked.map_err(|error| not_cancelled(error, args))? {
         return Err(Failure::new(
             Exit::NotFound,
             "nothing_to_cancel",
             "the execution is not known, or it has ended",
         )
-        .next(format!(
-            "see what became of it: sealog show {}{}",
-            shown(Path::new(&args.execution)),
-            same_asked()
-        )));
+        .next(look(args)));
     }
     if render.json {
         render.object(&Answer { execution_id: &args.execution, status: "cancellation_requested" })?;
@@ -40,4 +37,20 @@ pub fn run(args: &Cancel, render: Render) -> Result<Exit> {
         render.note("asked it to stop; its last event says what came of that");
     }
     Ok(Exit::Success)
+}
+
+fn look(args: &Cancel) -> String {
+    format!("see what became of it: sealog show {}{}", shown(Path::new(&args.execution)), same_asked())
+}
+
+/// A node that says no has stopped nothing; whether one that said nothing did, the execution tells.
+fn not_cancelled(error: ClientError, args: &Cancel) -> Failure {
+    if matches!(&error, ClientError::Api(api) if api.status == 503) {
+        return refused(error.to_string()).safe(NOTHING_CHANGED).because(error);
+    }
+    let failure = not_answered(error, Exit::OutcomeUnknown);
+    match failure.exit {
+        Exit::OutcomeUnknown => failure.safe("whether it was asked to stop is not known").next(look(args)),
+        _ => failure,
+    }
 }

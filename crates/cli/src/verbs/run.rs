@@ -14,7 +14,6 @@ use serde_json::value::RawValue;
 
 use crate::again::{same_asked, same_key};
 use crate::args::{LogFormat, Run};
-use crate::asking;
 use crate::config::NodeConfig;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
@@ -24,6 +23,7 @@ use crate::opening;
 use crate::process;
 use crate::render::Render;
 use crate::verbs::serve::{runtime, stop_signal};
+use crate::{asked, asking};
 
 /// Longest text that standard input may hold, in bytes; a request is no longer either.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
@@ -253,11 +253,7 @@ fn not_submitted(error: ClientError, args: &Run) -> Failure {
         ClientError::BadArgument(_) | ClientError::BadBaseUrl(_) => {
             Failure::usage("bad_argument", what).next("sealog run --help")
         }
-        _ if !error.may_have_taken_effect() => {
-            Failure::new(Exit::TryAgain, "refused", what).safe("nothing was started").next(
-                "run the same command again in a moment; while it stays so, the node's GET /readyz says why",
-            )
-        }
+        _ if !error.may_have_taken_effect() => asked::refused(what),
         _ if has_key => Failure::new(Exit::TryAgain, "answer_lost", what)
             .safe("the key makes it safe to ask again: the node starts it at most once")
             .next("run the same command again with the same --idempotency-key"),

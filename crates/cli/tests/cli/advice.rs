@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Node};
 
 fn run(bench: &Bench, more: &[&str]) -> crate::bench::Ran {
     bench.run(&[&["run", "hi", "--data-dir", "data", "--key-file", "key"], more].concat())
@@ -221,6 +221,39 @@ fn a_backup_is_called_one_by_whatever_would_change_it() {
         assert_eq!(ran.word(), "is_backup", "{verb:?}");
     }
     assert!(bench.files("copy") == before && !bench.path("two").exists());
+}
+
+#[test]
+fn what_is_wrong_beside_the_segments_is_placed_in_none_and_verify_does_not_lead_to_itself() {
+    let bench = Bench::new();
+    bench.finished();
+    let verify = ["journal", "verify", "data", "--key-file", "key"];
+    let head = bench.read("data/head");
+    bench.remove("data/head");
+    let ran = bench.run(&verify).expect(13);
+    assert!(ran.stdout.contains("damaged: row 10: the head file is missing\n"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("the head file is missing (row 10)"), "{}", ran.stderr);
+    bench.write("data/head", &head, 0o600);
+    bench.remove("data/store");
+    let ran = bench.run(&verify).expect(13);
+    assert_eq!(ran.word(), "file_missing");
+    assert!(ran.stderr.contains("sealog journal repair data NEWDIR"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("sealog journal verify"), "{}", ran.stderr);
+}
+
+/// What a node refuses it has not done: that is no unknown outcome.
+#[test]
+fn a_node_that_refuses_to_cancel_has_stopped_nothing() {
+    let bench = Bench::new();
+    let id = bench.finished();
+    let serve =
+        ["serve", "--read-only", "--data-dir", "data", "--key-file", "key", "--listen", "127.0.0.1:0"];
+    let node = Node::start(bench.command(&serve));
+    let ran = bench.run(&["cancel", &id, "--url", node.url()]).expect(75);
+    assert_eq!(ran.word(), "refused");
+    assert!(ran.stderr.contains("safe: nothing was changed") && ran.stderr.contains("GET /readyz says why"));
+    assert_eq!(bench.run(&["ps", "--after", "x", "--url", node.url()]).expect(2).word(), "bad_place");
+    assert_eq!(node.stop().0, Some(0));
 }
 
 #[test]

@@ -46,6 +46,11 @@ fn an_anchor_tells_what_goes_on_from_what_was_set_back_or_went_apart() {
         (&behind.json()["anchor"], &behind.error()["code"]),
         (&"behind".into(), &"rolled_back".into())
     );
+    // A backup is older than its journal by nature: nobody replaced it.
+    bench.run(&["journal", "backup", "older", "backup", "--key-file", "key"]).expect(0);
+    let taken_before = verify(&bench, "backup", "new.txt").expect(13);
+    assert_eq!(taken_before.error()["code"], "rolled_back");
+    assert!(behind.stderr.contains("who replaced older") && !taken_before.stderr.contains("who replaced"));
     more(&bench, "older");
     let apart = verify(&bench, "older", "new.txt").expect(13);
     assert_eq!((&apart.json()["anchor"], &apart.error()["code"]), (&"diverged".into(), &"diverged".into()));

@@ -113,7 +113,7 @@ fn a_node_is_asked_and_told_to_cancel() {
     assert!(at_node(&["show", &id]).expect(0).stdout.contains("status     cancelled"));
     assert_eq!(at_node(&["cancel", &id]).expect(4).word(), "nothing_to_cancel");
     assert_eq!(at_node(&["show", "no-id"]).expect(4).word(), "not_found");
-    assert_eq!(at_node(&["ps", "--after", "nonsense"]).expect(2).word(), "invalid_request");
+    assert_eq!(at_node(&["ps", "--after", "nonsense"]).expect(2).word(), "bad_place");
 }
 
 /// Follows an execution of `node` while it is killed and started again; `place` is what a client says of where it is,

@@ -80,6 +80,7 @@ fn an_empty_directory_beside_a_key_of_another_journal_is_10() {
     every_verb(&bench, "key", 10, "journal_elsewhere");
     let init = bench.run(&["journal", "init", "data", "--key-file", "key"]).expect(10);
     assert_eq!(init.word(), "journal_elsewhere");
+    assert!(init.stderr.contains("next: name a key file that does not exist yet"), "{}", init.stderr);
     assert!(bench.files("data").is_empty());
 }
 
@@ -96,7 +97,10 @@ fn a_named_store_id_is_never_created() {
         bench.run(&["run", "x", "--data-dir", dir, "--key-file", "key", "--store-id", id])
     };
     at("data", &id).expect(0);
-    assert_eq!(at("data", &other).expect(10).word(), "journal_elsewhere");
+    let another = at("data", &other).expect(10);
+    assert_eq!(another.word(), "journal_elsewhere");
+    // It is the flag that is another journal's, and there is one here.
+    assert!(another.stderr.contains(&format!("this is journal {id}, and --store-id ")), "{}", another.stderr);
     let fresh = bench.run(&["run", "x", "--data-dir", "new", "--key-file", "new.key", "--store-id", &other]);
     assert_eq!(fresh.expect(10).word(), "journal_elsewhere");
     assert!(!bench.path("new").exists() && !bench.path("new.key").exists());

@@ -1,7 +1,9 @@
 //! The verbs that ask a node, over TLS and over a socket in the file system: whom they trust, and what they keep to
 //! themselves.
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, PKCS_ED25519, date_time_ymd,
+};
 
 use crate::asking::{goes_on_across_a_restart, stalled};
 use crate::bench::{Bench, Node, Ran};
@@ -100,6 +102,11 @@ fn the_systems_roots_count_where_no_file_is_named() {
     let bench = Bench::new();
     trusted(&bench);
     authority(&bench, "other.pem");
+    // A CA of the same name whose key is of another kind, as one has that was made anew.
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let made = params.self_signed(&KeyPair::generate_for(&PKCS_ED25519).unwrap()).unwrap();
+    bench.write("anew.pem", made.pem().as_bytes(), 0o644);
     let node = bench.node(&TLS);
     let with_roots = |file: &str, more: &[&str]| {
         let mut command = bench.command(&[&["ps", "--url", node.url()], more].concat());
@@ -110,6 +117,10 @@ fn the_systems_roots_count_where_no_file_is_named() {
     // A CA of one's own counts in their place, not beside them.
     with_roots("other.pem", &TRUSTING).expect(0);
     assert_eq!(with_roots("ca.pem", &["--ca-file", "other.pem"]).expect(2).word(), "not_trusted");
+    for (root, more) in [("anew.pem", &[][..]), ("ca.pem", &["--ca-file", "anew.pem"])] {
+        let ran = with_roots(root, more).expect(2);
+        assert!(ran.stderr.contains("nobody who is trusted here signed"), "{}", ran.stderr);
+    }
     bench.write("empty.pem", b"", 0o644);
     assert_eq!(with_roots("empty.pem", &[]).expect(2).word(), "no_roots");
 }

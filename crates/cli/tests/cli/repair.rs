@@ -46,6 +46,15 @@ fn a_repaired_journal_serves_what_reads_and_names_what_does_not() {
 }
 
 #[test]
+fn a_sound_journal_is_not_called_damaged_by_its_repair() {
+    let bench = Bench::new();
+    bench.finished();
+    let ran = bench.run(&["journal", "repair", "data", "new", "--key-file", "key"]).expect(0);
+    assert!(ran.stderr.contains("nothing of it was damaged") && !ran.stderr.contains("the damaged journal"));
+    assert!(ran.stderr.contains("only one of the two may go on"), "{}", ran.stderr);
+}
+
+#[test]
 fn repair_takes_a_journal_without_store_and_refuses_what_no_key_opens() {
     let bench = Bench::new();
     let id = bench.finished();

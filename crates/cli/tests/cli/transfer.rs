@@ -237,6 +237,21 @@ fn a_damaged_journal_is_exported_as_far_as_it_reads() {
     bench.run(&["journal", "replay", "new", &ids[1], "--key-file", "new.key"]).expect(4);
 }
 
+/// Of an execution that lies in the hole as a whole the export knows nothing: it is not among those that lack events.
+#[test]
+fn an_export_with_a_hole_is_imported_only_on_purpose() {
+    let bench = Bench::new();
+    three(&bench);
+    bench.remove("data/segments/000000000002.seg");
+    bench.run(&EXPORT).expect(13);
+    let refused = bench.run(&IMPORT).expect(13);
+    assert_eq!(refused.word(), "incomplete_export");
+    assert!(refused.stderr.contains("executions may be missing"), "{}", refused.stderr);
+    assert!(!bench.path("new").exists() && !bench.path("new.key").exists());
+    let made = bench.run(&[&IMPORT[..], &["--skip-incomplete", "--json"]].concat()).expect(0).json();
+    assert_eq!((&made["executions"], &made["fenced"]), (&2.into(), &true.into()));
+}
+
 fn refused_by_the_fence(bench: &Bench, text: &str, key: &str) -> crate::bench::Ran {
     let flags = ["--data-dir", "new", "--key-file", "new.key", "--idempotency-key", key];
     let ran = bench.run(&[&["run", text][..], &flags].concat()).expect(75);

@@ -42,9 +42,12 @@ struct Answer {
 pub fn run(args: &Import, render: Render) -> Result<Exit> {
     let mut input = Input::open(&args.file)?;
     let checked = input.check()?;
-    if !checked.incomplete.is_empty() && !args.skip_incomplete {
-        let count = counted(checked.incomplete.len() as u64, "execution");
-        let what = format!("the export was made of a damaged journal: {count} in it may lack events");
+    if (checked.gaps > 0 || !checked.incomplete.is_empty()) && !args.skip_incomplete {
+        let lacks = match checked.incomplete.len() as u64 {
+            0 => "executions may be missing in it".to_owned(),
+            count => format!("{} in it may lack events", counted(count, "execution")),
+        };
+        let what = format!("the export was made of a damaged journal: {lacks}");
         return Err(Failure::new(Exit::Damaged, "incomplete_export", what)
             .safe("nothing was made")
             .next("leave them out: run the same command with --skip-incomplete"));

@@ -86,7 +86,13 @@ pub fn run(args: &Repair, render: Render) -> Result<Exit> {
     } else {
         render.data(&text(&answer))?;
     }
-    render.note("the damaged journal was not touched; keep it until nothing of it is missed");
+    if answer.problems.is_empty() && answer.gaps.is_empty() && answer.losses.is_empty() {
+        render.note(
+            "nothing of it was damaged: the new one is the same journal once more, and only one of the two may go on",
+        );
+    } else {
+        render.note("the damaged journal was not touched; keep it until nothing of it is missed");
+    }
     if answer.fenced {
         render.note(&format!(
             "the new one is fenced: what it does not know may have been lost; to let it take new work: sealog journal \

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::anchors;
 use crate::args::Verify;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown, with_damage};
 use crate::opening;
 use crate::render::Render;
 use crate::report::{self, GapBody, KeyringBody, ProblemBody, TailBody, Verdict, counted};
@@ -37,8 +37,9 @@ struct Answer {
 }
 
 pub fn run(args: &Verify, render: Render) -> Result<Exit> {
-    let copy = opening::copy_for_reading(&args.dir, args.place, &args.key, render)?;
-    let journal = |error| Failure::journal(error, &args.dir);
+    let copy = opening::copy_for_reading(&args.dir, args.place, &args.key, render)
+        .map_err(|failure| not_again(failure, args))?;
+    let journal = |error| not_again(Failure::journal(error, &args.dir), args);
     let sought = args.anchor.as_deref().map(anchors::read).transpose()?;
     let mut sinks = || (Survey::checking(), Anchoring::new(sought));
     let (mut audit, (mut survey, anchoring)) = audit(&copy.config, &mut sinks).map_err(journal)?;
@@ -74,7 +75,7 @@ pub fn run(args: &Verify, render: Render) -> Result<Exit> {
         render.note(&remark);
     }
     match verdict {
-        Verdict::Sound | Verdict::TornTail => anchors::judge(standing, &args.dir)?,
+        Verdict::Sound | Verdict::TornTail => anchors::judge(standing, &args.dir, copy.backup.is_some())?,
         // Damage is the worse news, and may be why the anchor is not found.
         Verdict::Damaged => {}
     }
@@ -85,6 +86,14 @@ pub fn run(args: &Verify, render: Render) -> Result<Exit> {
             Ok(Exit::Success)
         }
         Verdict::Damaged => Err(report::damaged(&audit, &survey.findings, &args.dir)),
+    }
+}
+
+/// What stops this verb is not found out by running it once more.
+fn not_again(failure: Failure, args: &Verify) -> Failure {
+    match failure.next.starts_with("sealog journal verify ") {
+        true => failure.next(with_damage(&shown(&args.dir))),
+        false => failure,
     }
 }
 
