@@ -55,7 +55,7 @@ impl Node {
     ) -> Result<Node> {
         tell_made(ready, dir, render);
         let mut journal = ready.config.clone();
-        let budget = DiskBudget::of(&journal, config.store.max_disk_bytes)
+        let budget = DiskBudget::of(&journal, config.store.limits.max_disk_bytes)
             .map_err(|error| Failure::directory(error, dir))?;
         journal.tuning.disk_bytes_max = budget.bytes;
         journal.tuning.boot_check_bytes = config.store.boot_check_bytes;

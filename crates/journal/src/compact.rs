@@ -5,7 +5,7 @@
 mod file;
 mod gather;
 pub(crate) mod offline;
-mod policy;
+pub(crate) mod policy;
 mod reserve;
 mod source;
 
@@ -142,11 +142,17 @@ impl Compaction {
     }
 }
 
+/// So much of a segment is worth its rewriting where the budget is nearly used up.
+const PRESSED_THOUSANDTHS: u64 = 50;
+
+fn is_pressed(catalog: &Catalog, tuning: &Tuning) -> bool {
+    catalog.frame_bytes() > tuning.disk_bytes_max / 4 * 3
+}
+
 /// What is worth it while a node runs. Where the budget is nearly used up, less is.
 fn online(shared: &Shared) -> Policy {
-    const PRESSED_THOUSANDTHS: u64 = 50;
     let tuning = &shared.tuning;
-    let pressed = shared.read().frame_bytes() > tuning.disk_bytes_max / 4 * 3;
+    let pressed = is_pressed(&shared.read(), tuning);
     let age_ms = u64::try_from(tuning.compact_age.as_millis()).unwrap_or(u64::MAX);
     let dead = tuning.compact_dead_thousandths;
     Policy {
@@ -166,15 +172,19 @@ fn view(tally: Tally, file: View) -> View {
     View { all, closed, dead, forgets, ..file }
 }
 
-/// What the active segment holds of the forgotten goes when it is ended: after so long the next frame ends it.
+/// What the active segment holds of the forgotten goes when it is ended: after so long the next frame ends it, and at
+/// once where the budget is nearly used up and it holds enough.
 fn roll_by_age(shared: &Shared) {
     let catalog = shared.read();
     let newest = catalog.durable.end.segment;
-    let Some(segment) = catalog.segments.get(&newest).filter(|_| catalog.index.tally(newest).dead > 0) else {
+    let Tally { all, dead, .. } = catalog.index.tally(newest);
+    let Some(segment) = catalog.segments.get(&newest).filter(|_| dead > 0) else {
         return;
     };
     let age_ms = shared.clock.wall_ms().saturating_sub(segment.header.created_ms);
-    if shared.tuning.compact && u128::from(age_ms) >= shared.tuning.compact_age.as_millis() {
+    let pressed = dead * 1000 >= all * PRESSED_THOUSANDTHS && is_pressed(&catalog, &shared.tuning);
+    let is_due = pressed || u128::from(age_ms) >= shared.tuning.compact_age.as_millis();
+    if shared.tuning.compact && is_due {
         shared.roll_wanted.store(true, Ordering::Release);
     }
 }

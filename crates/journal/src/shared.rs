@@ -10,6 +10,7 @@ use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::limits;
 
 use crate::cache::FrameCache;
+use crate::compact::policy::View;
 use crate::completion::Completion;
 use crate::config::Tuning;
 use crate::counters::Counting;
@@ -85,10 +86,25 @@ impl Catalog {
 
     /// Bytes of all frames on disk, links and seals included.
     pub fn frame_bytes(&self) -> u64 {
+        self.frames().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// What of these bytes is not forgotten, as far as counts of streams can tell.
+    pub fn live_bytes(&self) -> u64 {
+        let live = |(number, bytes)| {
+            let tally = self.index.tally(number);
+            View { bytes, all: tally.all, dead: tally.dead, ..View::default() }.live_bytes()
+        };
+        self.frames().map(live).sum()
+    }
+
+    /// Each segment, and how many bytes of frames it holds.
+    fn frames(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let frames = |end_offset: u64| end_offset.saturating_sub(limits::DATA_START);
         let last = self.durable.end;
-        let ended = self.ends.iter().filter(|(number, _)| **number != last.segment);
-        ended.map(|(_, end_offset)| frames(*end_offset)).sum::<u64>() + frames(last.end_offset)
+        let ended = self.ends.iter().filter(move |(number, _)| **number != last.segment);
+        let ended = ended.map(move |(number, end_offset)| (*number, frames(*end_offset)));
+        ended.chain([(last.segment, frames(last.end_offset))])
     }
 
     /// Notes that a segment is being read and lets the file of the one read longest ago go.

@@ -120,7 +120,7 @@ fn defaults() -> Vec<Setting> {
         ("store.max_events", limits.max_events.to_string()),
         ("store.retention_ms", limits.retention_ms.to_string()),
         ("store.min_key_age_ms", limits.min_key_age_ms.to_string()),
-        ("store.max_disk_bytes", store.max_disk_bytes.to_string()),
+        ("store.max_disk_bytes", store.limits.max_disk_bytes.to_string()),
         ("store.reader_stall_ms", store.reader_stall_ms.to_string()),
         ("store.boot_check_bytes", store.boot_check_bytes.to_string()),
     ];

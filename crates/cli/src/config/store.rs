@@ -15,7 +15,6 @@ const INTEGER_MAX: i64 = (1 << 53) - 1;
 /// Clients read no more of one execution.
 const EXECUTION_BYTES_MAX: i64 = StoreLimits::EXECUTION_BYTES_MAX as i64;
 const READER_STALL_MS: u64 = 300_000;
-const DISK_BYTES: u64 = 4 << 30;
 const BOOT_CHECK_BYTES: u64 = 4 << 30;
 
 /// In place of a number of bytes: no bound.
@@ -24,9 +23,8 @@ const FULL: &str = "full";
 /// What a node keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreConfig {
+    /// What it takes of the disk is less where the disk has not twice as much.
     pub limits: StoreLimits,
-    /// Bytes of written frames; less where the disk has not twice as much.
-    pub max_disk_bytes: u64,
     /// A connection that takes no byte for so long is closed, so that no reader keeps an execution for ever.
     pub reader_stall_ms: u64,
     /// Bytes of ended segments that a start reads before it is ready; `u64::MAX` is all of them.
@@ -49,7 +47,6 @@ impl Default for StoreConfig {
     fn default() -> StoreConfig {
         StoreConfig {
             limits: StoreLimits::NODE,
-            max_disk_bytes: DISK_BYTES,
             reader_stall_ms: READER_STALL_MS,
             boot_check_bytes: BOOT_CHECK_BYTES,
         }
@@ -86,7 +83,7 @@ pub(super) fn store(
             "max_events" => &mut limits.max_events,
             "retention_ms" => &mut limits.retention_ms,
             "min_key_age_ms" => &mut limits.min_key_age_ms,
-            "max_disk_bytes" => &mut config.max_disk_bytes,
+            "max_disk_bytes" => &mut limits.max_disk_bytes,
             "reader_stall_ms" => &mut config.reader_stall_ms,
             "boot_check_bytes" => &mut config.boot_check_bytes,
             _ => return Err(Refused::new(key.span(), &shown, near::unsupported(name, MEMBERS))),

@@ -46,12 +46,12 @@ reader_stall_ms = 9007199254740991
 boot_check_bytes = 0
 ";
     let store = parse(text).unwrap().store;
-    let StoreConfig { limits, max_disk_bytes, reader_stall_ms, boot_check_bytes } = store;
+    let StoreConfig { limits, reader_stall_ms, boot_check_bytes } = store;
     let kept =
         [limits.max_executions as u64, limits.max_bytes, limits.max_execution_bytes, limits.max_events];
     assert_eq!(kept, [1, 2, 3, 4]);
     assert_eq!([limits.retention_ms, limits.min_key_age_ms], [5, 0]);
-    assert_eq!([max_disk_bytes, reader_stall_ms, boot_check_bytes], [7, (1 << 53) - 1, 0]);
+    assert_eq!([limits.max_disk_bytes, reader_stall_ms, boot_check_bytes], [7, (1 << 53) - 1, 0]);
     let full = parse("[store]\nboot_check_bytes = 'full'").unwrap().store;
     assert_eq!(full, StoreConfig { boot_check_bytes: u64::MAX, ..StoreConfig::default() });
 
@@ -62,7 +62,7 @@ boot_check_bytes = 0
     assert_eq!([node.max_executions as u64, node.max_bytes], [100_000, 2 << 30]);
     assert_eq!([node.max_execution_bytes, node.max_events], [4_194_304, 4096]);
     assert_eq!([node.retention_ms, node.min_key_age_ms], [604_800_000, 600_000]);
-    assert_eq!([default.max_disk_bytes, default.reader_stall_ms], [4 << 30, 300_000]);
+    assert_eq!([default.limits.max_disk_bytes, default.reader_stall_ms], [4 << 30, 300_000]);
     assert_eq!(default.boot_check_bytes, 4 << 30);
     let part = parse("[store]\nmax_events = 10").unwrap().store;
     assert_eq!(part.limits, StoreLimits { max_events: 10, ..node });

@@ -213,6 +213,8 @@ impl Shared {
                 let mut state = self.lock();
                 state.ledger.remove(new.id);
                 state.records.remove(&new.id);
+                drop(state);
+                self.relieve();
                 Err(error)
             }
         }
@@ -240,6 +242,7 @@ impl Shared {
             }
             Err(error) => {
                 self.lock().ledger.withdraw(id, weight);
+                self.relieve();
                 Err(error)
             }
         }
@@ -279,6 +282,20 @@ impl Shared {
             Ok(()) | Err(StoreError::Full) => self.submit(unit, admission).await,
             Err(error) => Err(error),
         }
+    }
+
+    /// Lets go of what ended longest ago where what is kept takes most of its share of the disk: once that is forgotten
+    /// durably, compaction makes room. A disk that is full for another reason costs nobody anything.
+    /// A fenced store takes nothing new, so that nothing has to go for it.
+    fn relieve(&self) {
+        if self.fenced {
+            return;
+        }
+        let live = self.journal.usage().live_bytes;
+        let mut state = self.lock();
+        let now = self.now(&state);
+        let gone = state.ledger.relieve(live, now);
+        state.let_go(gone, now);
     }
 
     /// Forgets durably what was let go. What there is no room for now is tried again later.
@@ -469,6 +486,7 @@ impl EventStore for JournalStore {
         let shared = Arc::clone(&self.shared);
         Box::pin(Finish::new(async move {
             drop(shared.writable()?);
+            shared.relieve();
             match shared.forget_gone().await {
                 // Later, when there is room.
                 Ok(()) | Err(StoreError::Full) => Ok(()),

@@ -36,6 +36,8 @@ pub struct StoreLimits {
     /// How long after its terminal event an execution with a key is safe from eviction: whoever asks again for it
     /// in that time must not pay twice, so a full store refuses new work instead. 0 protects nothing.
     pub min_key_age_ms: u64,
+    /// Bytes of frames on the disk; a store without one does not ask. What is kept stays under seven eighths of it.
+    pub max_disk_bytes: u64,
 }
 
 impl StoreLimits {
@@ -51,6 +53,7 @@ impl StoreLimits {
         max_events: 4096,
         retention_ms: 7 * 86_400_000,
         min_key_age_ms: 600_000,
+        max_disk_bytes: 4 << 30,
     };
 }
 
@@ -63,6 +66,7 @@ impl Default for StoreLimits {
             max_events: 4096,
             retention_ms: 86_400_000,
             min_key_age_ms: 0,
+            max_disk_bytes: 268_435_456,
         }
     }
 }
@@ -351,6 +355,35 @@ impl Ledger {
 
     fn expired(&self, account: &Account, now: Timestamp) -> bool {
         account.over || account.ended.is_some_and(|ended| is_over(ended, self.limits.retention_ms, now))
+    }
+
+    /// Evicts the executions that ended longest ago until what is kept takes its share of the disk again, where it takes
+    /// `live` bytes of it now: all of them, if it never does. Above the share new work would soon be refused, however
+    /// long what is in its way has been over. One sixteenth goes at once, so that whole segments are left empty.
+    pub(crate) fn relieve(&mut self, live: u64, now: Timestamp) -> Vec<ExecutionId> {
+        let sixteenth = self.limits.max_disk_bytes / 16;
+        if live <= sixteenth * 14 {
+            return Vec::new();
+        }
+        // What an execution takes of the disk is not known, only what all of them do.
+        let too_much = u128::from(self.bytes) * u128::from(live - sixteenth * 13);
+        let mut left = u64::try_from(too_much / u128::from(live)).unwrap_or(u64::MAX);
+        let mut evicted = Vec::new();
+        let keyed_until = Timestamp(now.0.saturating_sub(self.limits.min_key_age_ms));
+        for slot in self.ended.evictable(&self.accounts, keyed_until) {
+            let account = &self.accounts[slot];
+            if left == 0 {
+                break;
+            }
+            if account.pins == 0 {
+                left = left.saturating_sub(account.bytes);
+                evicted.push(account.id);
+            }
+        }
+        for id in &evicted {
+            self.remove(*id);
+        }
+        evicted
     }
 
     /// Evicts the executions that ended longest ago until so much more fits. Never `writing`, an active one, one

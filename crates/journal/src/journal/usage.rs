@@ -7,6 +7,8 @@ use super::Journal;
 pub struct Usage {
     /// Bytes of written frames.
     pub frame_bytes: u64,
+    /// Of these, what is not forgotten: compaction can get rid of the rest. By the number of streams in each frame.
+    pub live_bytes: u64,
     /// Most bytes of frames that may be written (`disk_bytes_max`).
     pub budget_bytes: u64,
     /// Segment files.
@@ -20,6 +22,7 @@ impl Journal {
         let catalog = shared.read();
         Usage {
             frame_bytes: catalog.frame_bytes(),
+            live_bytes: catalog.live_bytes(),
             budget_bytes: shared.tuning.disk_bytes_max,
             segments: catalog.segments.len() as u64,
         }

@@ -220,6 +220,7 @@ impl Swarm {
             max_events: random.pick(&[8, 4096]),
             retention_ms: random.pick(&[2_000, 60_000, 86_400_000]),
             min_key_age_ms: random.pick(&[0, 0, 1_000, 600_000]),
+            max_disk_bytes: u64::MAX,
         };
         let options = EngineOptions {
             max_active_executions: random.pick(&[2, 8, 32]),
@@ -228,7 +229,7 @@ impl Swarm {
             provider_queue: random.pick(&[1, 64]),
             shutdown_ms: 10_000,
         };
-        Swarm {
+        let mut swarm = Swarm {
             faults,
             large,
             direct: random.percent(50),
@@ -243,7 +244,9 @@ impl Swarm {
             disk_bytes_max: random.pick(&[u64::MAX, u64::MAX, 100_000]),
             keys: random.pick(&[2, 6]),
             weights,
-        }
+        };
+        swarm.limits.max_disk_bytes = swarm.disk_bytes_max;
+        swarm
     }
 }
 

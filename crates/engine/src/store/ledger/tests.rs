@@ -76,6 +76,42 @@ fn bytes_press_like_counts_and_a_vain_eviction_does_not_happen() {
     invariants(&ledger);
 }
 
+/// RM-30: above seven eighths of the disk's budget, one sixteenth of it goes: by the ends, never what runs, is read, or
+/// has a key that is too young.
+#[test]
+fn a_share_of_the_disk_is_given_back_by_what_ended_first() {
+    let aged = StoreLimits {
+        max_disk_bytes: 1600,
+        min_key_age_ms: 100,
+        retention_ms: 10_000,
+        ..limits(100, 1 << 20)
+    };
+    let mut ledger = Ledger::new(aged);
+    for number in 1..=14 {
+        finished(&mut ledger, number, u64::from(number) * 10);
+    }
+    ledger.open(id(15), Timestamp(0), None, weight(1, 356), NOW).unwrap();
+    assert_eq!(ledger.relieve(1400, NOW), []);
+    // 1401 of the disk are 14 times 456 and 612: a fourteenth of that is one of them and a little.
+    ledger.pin(id(1));
+    assert_eq!(ledger.relieve(1401, NOW), [id(2), id(3)]);
+    ledger.unpin(id(1));
+    invariants(&ledger);
+    assert_eq!(ledger.relieve(u64::MAX, NOW).len(), 12, "all that ended");
+    assert!(ledger.visible(id(15), NOW));
+    assert_eq!(ledger.relieve(u64::MAX, NOW), []);
+    invariants(&ledger);
+
+    let key = |number| Some(Identity { key_hash: [number; 32], fingerprint: [0; 32] });
+    for (number, ended) in [(20, 900), (21, 901)] {
+        ledger.open(id(number), Timestamp(0), key(number), weight(1, 100), NOW).unwrap();
+        ledger.admit(id(number), terminal(2, 100), NOW).unwrap();
+        ledger.settle(id(number), Status::Succeeded, Timestamp(ended));
+    }
+    assert_eq!(ledger.relieve(u64::MAX, NOW), [id(20)], "the other one is 99 ms old");
+    invariants(&ledger);
+}
+
 #[test]
 fn active_and_undurable_executions_stay() {
     let mut ledger = Ledger::new(limits(1, 10_000));

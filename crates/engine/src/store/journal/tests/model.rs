@@ -19,6 +19,7 @@ const LIMITS: StoreLimits = StoreLimits {
     max_events: 5,
     retention_ms: 60,
     min_key_age_ms: 25,
+    max_disk_bytes: u64::MAX,
 };
 
 #[derive(Debug)]

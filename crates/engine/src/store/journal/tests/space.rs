@@ -1,9 +1,12 @@
 //! A disk that is full: what has begun ends, whatever it had to say.
 
+use std::time::Duration;
+
 use futures_util::FutureExt;
 use sealog_disk::sim::{Fault, FaultKind};
 use sealog_disk::{ErrorKind, Operation};
-use sealog_events::Status;
+use sealog_events::{Status, Timestamp};
+use sealog_journal::Journal;
 
 use super::setup::*;
 use crate::store::journal::JournalStore;
@@ -182,4 +185,114 @@ async fn every_kind_of_shortage_is_told_apart_and_passes() {
             all_ended_once(&host, store, 2).await;
         }
     }
+}
+
+/// A store of one mebibyte of frames, turned by hand: nothing is done in the background that the test does not do.
+fn budgeted(host: &Host, limits: StoreLimits) -> (JournalStore, Journal) {
+    let mut config = host.config();
+    config.tuning.disk_bytes_max = BUDGET;
+    let limits = StoreLimits { max_disk_bytes: BUDGET, ..limits };
+    let (store, journal, _) = JournalStore::open_manual(&config, limits).unwrap();
+    (store, journal)
+}
+
+const BUDGET: u64 = 1 << 20;
+
+/// 20 KB that end at once, or what of it there was no room for.
+async fn finished(store: &JournalStore, now: Timestamp, number: u8) -> Result<(), StoreError> {
+    create(store, now, number).await?;
+    let bodies = [selected()].into_iter().chain(vec![delta(&"long ".repeat(1_000)); 4]);
+    let appended = append(store, now, number, 2, bodies.collect()).await;
+    let last = store.snapshot(id(number)).await?.map_or(1, |snapshot| snapshot.last_sequence);
+    append(store, now, number, last + 1, vec![completed()]).await?;
+    appended
+}
+
+/// What the node's own threads do between two calls.
+fn work(store: &JournalStore, journal: &Journal) {
+    drive(journal, store.sweep()).unwrap();
+    while journal.tend() {}
+    journal.maintain();
+}
+
+fn listed(store: &JournalStore, journal: &Journal) -> Vec<u8> {
+    let briefs = drive(journal, store.list(None, 1000)).unwrap();
+    briefs.iter().map(|brief| brief.id.as_bytes()[0]).collect()
+}
+
+/// RM-30: a budget that is used up by what is over does not keep new work out: what ended longest ago goes, never what
+/// runs or is read.
+#[test]
+fn what_is_over_makes_room_within_the_budget() {
+    let host = Host::new();
+    let (store, journal) = budgeted(&host, StoreLimits { min_key_age_ms: 0, ..LIMITS });
+    // One that goes on, and one that somebody reads.
+    drive(&journal, create(&store, host.now(), 1)).unwrap();
+    drive(&journal, finished(&store, host.now(), 2)).unwrap();
+    let watch = drive(&journal, store.watch(id(2), 0)).unwrap();
+    let mut refused = 0;
+    for number in 3..=250 {
+        host.clock.advance(Duration::from_millis(1));
+        refused += u32::from(drive(&journal, finished(&store, host.now(), number)).is_err());
+        work(&store, &journal);
+        assert!(journal.usage().frame_bytes <= BUDGET, "{number}");
+    }
+    assert_eq!(refused, 0, "there is room again before it is asked for");
+    let kept = listed(&store, &journal);
+    assert_eq!(kept[..2], [1, 2], "active, and read");
+    assert!(
+        kept[2..].iter().copied().eq(*kept.get(2).unwrap()..=250),
+        "the last ones without a hole: {kept:?}"
+    );
+    // An eighth of the budget is kept free, a sixteenth goes at once; the rest is used.
+    assert!((30..50).contains(&kept.len()), "{}", kept.len());
+    drop(watch);
+}
+
+/// A key that is too young to go keeps its place, whatever else does not fit then.
+#[test]
+fn young_keys_are_refused_for_within_the_budget_too() {
+    let host = Host::new();
+    let (store, journal) = budgeted(&host, LIMITS);
+    let mut number = 0;
+    let refused = loop {
+        number += 1;
+        if let Err(error) = drive(&journal, finished(&store, host.now(), number)) {
+            break error;
+        }
+        work(&store, &journal);
+    };
+    assert_eq!(refused, StoreError::Full);
+    for _ in 0..10 {
+        work(&store, &journal);
+    }
+    assert!(listed(&store, &journal).into_iter().eq(1..=number));
+    host.clock.advance(Duration::from_millis(LIMITS.min_key_age_ms));
+    work(&store, &journal);
+    drive(&journal, finished(&store, host.now(), 200)).unwrap();
+    let kept = listed(&store, &journal);
+    assert!(!kept.contains(&1) && kept.contains(&number), "{kept:?}");
+}
+
+/// R28: a disk that is full, of whatever, deletes nothing.
+#[test]
+fn a_full_disk_lets_nothing_go() {
+    let host = Host::new();
+    let (store, journal) = budgeted(&host, StoreLimits { min_key_age_ms: 0, ..LIMITS });
+    for number in 1..=20 {
+        drive(&journal, finished(&store, host.now(), number)).unwrap();
+    }
+    let used: u64 = host.disk.files().values().map(|bytes| bytes.len() as u64).sum();
+    host.disk.set_capacity(Some(used));
+    let mut number = 20;
+    while drive(&journal, finished(&store, host.now(), number + 1)).is_ok() {
+        number += 1;
+    }
+    for _ in 0..10 {
+        work(&store, &journal);
+    }
+    assert!(
+        listed(&store, &journal).into_iter().eq(1..=number + 1),
+        "also the one that there was no room for"
+    );
 }
