@@ -116,6 +116,9 @@ impl Failure {
             ),
             JournalError::KeyringDamaged => lost_keyring(&shown(dir)),
             JournalError::Missing { file } if file == "keyring" => lost_keyring(&shown(dir)),
+            JournalError::Missing { file } | JournalError::CorruptFile { file, .. } if file == "store" => {
+                lost_store(&shown(dir))
+            }
             JournalError::Disk(DiskError { kind: ErrorKind::Unsafe, detail, .. }) => {
                 (NOTHING_CHANGED, unsafe_place(*detail, &shown(dir)))
             }
@@ -267,6 +270,11 @@ fn lost_keyring(dir: &str) -> (&'static str, String) {
     )
 }
 
+/// Without `store` nothing but a repair reads the journal, and that needs nothing of it.
+fn lost_store(dir: &str) -> (&'static str, String) {
+    ("no byte on disk was changed; executions do not depend on this file", with_damage(dir))
+}
+
 /// What is safe and what comes next, for everything a journal can say.
 fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
     let (key, place) = (same_key(), same_place());
@@ -393,7 +401,9 @@ mod tests {
             assert!(failure.next.contains("sealog journal rekey d import-keyring FILE"), "{}", failure.next);
             assert!(!failure.next.contains("verify"), "{}", failure.next);
         }
-        let other = Failure::journal(JournalError::Missing { file: "store".into() }, Path::new("d"));
+        let store = Failure::journal(JournalError::Missing { file: "store".into() }, Path::new("d"));
+        assert!(store.next.contains("repair d NEWDIR") && !store.next.contains("verify"), "{}", store.next);
+        let other = Failure::journal(JournalError::Missing { file: "head".into() }, Path::new("d"));
         assert!(other.next.contains("verify"), "{}", other.next);
     }
 

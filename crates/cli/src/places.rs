@@ -3,6 +3,7 @@
 //! Owns the environment variables that name folders. Must never write.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fchmod, fstat, open, stat};
@@ -148,14 +149,22 @@ fn warn(disk: &RealDisk, render: Render) {
 /// Whether the directory is ours and empty and now closed to everybody else. The descriptor that was judged is the
 /// one that is changed, and a link is not followed.
 fn close_if_empty(dir: &Path) -> bool {
+    ours_and_empty(dir).is_some_and(|directory| fchmod(&directory, Mode::RWXU).is_ok())
+}
+
+/// Whether a directory that is open to others is one that the first start closes and takes.
+pub fn is_closed_by_start(dir: &Path) -> bool {
+    ours_and_empty(dir).is_some()
+}
+
+fn ours_and_empty(dir: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(directory) = open(dir, flags, Mode::empty()) else { return false };
+    let directory = open(dir, flags, Mode::empty()).ok()?;
     let ours = fstat(&directory).is_ok_and(|stat| stat.st_uid == geteuid().as_raw());
-    let Ok(mut entries) = Dir::read_from(&directory) else { return false };
-    let empty = entries.all(|entry| {
+    let empty = Dir::read_from(&directory).ok()?.all(|entry| {
         entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".." | b"lost+found"))
     });
-    ours && empty && fchmod(&directory, Mode::RWXU).is_ok()
+    (ours && empty).then_some(directory)
 }
 
 /// Something in the directory that no journal put there.

@@ -17,7 +17,7 @@ mod socket;
 mod uncached;
 
 pub use directory::{FOREIGN_OWNER, OPEN_TO_OTHERS, OpenOptions, RealDisk};
-pub use file_system::{Warning, is_network};
+pub use file_system::{Ground, Warning, ground, is_network};
 pub use host::{RealClock, RealEntropy};
 pub use measure::{Series, SyncTimes, measure_syncs};
 pub use outside::{

@@ -11,7 +11,7 @@ use crate::error::{JournalError, Result};
 use crate::head::{self, HeadState};
 use crate::recovery::findings::{Gap, Problem, Scan, SegmentFacts, Sink, TornTail};
 use crate::recovery::scan::{self, ScanOptions};
-use crate::store::{KeyringCopy, SegmentFiles, Store};
+use crate::store::{self, KeyringCopy, SegmentFiles, Store};
 
 /// The state of the head as found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub fn audit<S: Sink>(config: &Config, make: &mut dyn FnMut() -> S) -> Result<(A
 
 /// The names of all segments.
 fn segments(config: &Config) -> Result<Vec<String>> {
-    let entries = config.disk.list(Folder::Segments)?;
+    let entries = store::list(&*config.disk, Folder::Segments)?;
     let mut names: Vec<String> = entries.into_iter().map(|entry| entry.file).collect();
     names.retain(|name| name.ends_with(".seg"));
     names.sort_unstable();

@@ -3,12 +3,16 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use sealog_disk::real::{OpenOptions, RealClock, RealDisk, Series, SyncTimes, Warning, measure_syncs};
-use sealog_disk::{Clock, Disk, ErrorKind, Folder, Name, io};
+use sealog_disk::real::{
+    Ground, OPEN_TO_OTHERS, OpenOptions, RealClock, RealDisk, Series, SyncTimes, Warning, ground, is_network,
+    measure_syncs,
+};
+use sealog_disk::{Clock, Disk, DiskError, ErrorKind, Folder, Name, io};
 use sealog_events::Timestamp;
-use sealog_journal::{Contents, look};
+use sealog_journal::{BackupDisk, Contents, look};
 use sealog_journal_format::limits::STORE_BYTES;
 use sealog_journal_format::store::StoreFile;
 use serde::Serialize;
@@ -102,18 +106,24 @@ fn examine(dir: &Path, allow_network_fs: bool) -> Answer {
     let place = match RealDisk::open(dir, OpenOptions { create: false, allow_network_fs }) {
         Ok(disk) => {
             note("directory", State::Fine, format!("{} is yours alone (0700) and no link", shown(dir)));
-            of_directory(&disk, &mut note);
+            of_directory(disk, &mut note);
             Some(dir.to_owned())
         }
         Err(error) if error.kind == ErrorKind::NotFound => {
-            let above = existing_above(dir);
             let what = format!("{} does not exist yet; the first start makes it", shown(dir));
             note("directory", State::Warning, what);
-            above
+            existing_above(dir).filter(|above| of_ground(above, allow_network_fs, &mut note))
+        }
+        Err(error) if error.detail == Some(OPEN_TO_OTHERS) && places::is_closed_by_start(dir) => {
+            let what = format!(
+                "{} is empty and open to its group or to others; the first start closes it (0700)",
+                shown(dir)
+            );
+            note("directory", State::Warning, what);
+            of_ground(dir, allow_network_fs, &mut note).then(|| dir.to_owned())
         }
         Err(error) => {
-            let why = error.detail.map_or_else(|| error.to_string(), ToOwned::to_owned);
-            note("directory", State::Wrong, format!("{}: {why}", shown(dir)));
+            note("directory", State::Wrong, format!("{}: {}", shown(dir), why(&error)));
             None
         }
     };
@@ -126,6 +136,19 @@ fn examine(dir: &Path, allow_network_fs: bool) -> Answer {
     Answer { healthy, directory: dir.to_string_lossy().into_owned(), checks, disk, expect }
 }
 
+/// What is wrong with a directory is in the detail; of a network file system that is its name.
+fn why(error: &DiskError) -> String {
+    match error.detail {
+        Some(name) if is_network(name) => {
+            format!(
+                "on {name}, a network file system: where locks and syncs are known to hold, --allow-network-fs"
+            )
+        }
+        Some(detail) => detail.to_owned(),
+        None => error.to_string(),
+    }
+}
+
 fn existing_above(dir: &Path) -> Option<PathBuf> {
     let dir = std::path::absolute(dir).ok()?;
     dir.ancestors().find(|above| above.is_dir()).map(Path::to_owned)
@@ -133,15 +156,46 @@ fn existing_above(dir: &Path) -> Option<PathBuf> {
 
 type Note<'a> = &'a mut dyn FnMut(&'static str, State, String);
 
-fn of_directory(disk: &RealDisk, note: Note<'_>) {
-    let name = disk.file_system();
-    match disk.warnings().first() {
+/// Of a place where no data directory stands yet. Whether one may stand there.
+fn of_ground(place: &Path, allow_network_fs: bool, note: Note<'_>) -> bool {
+    match ground(place, allow_network_fs) {
+        Ok(Ground { name, warning, space }) => {
+            of_file_system(name, warning, note);
+            let (state, what) = judge_space(space.available);
+            note("free space", state, what);
+            true
+        }
+        Err(error) => {
+            note("file system", State::Wrong, why(&error));
+            false
+        }
+    }
+}
+
+fn of_file_system(name: &str, warning: Option<Warning>, note: Note<'_>) {
+    match warning {
         None => note("file system", State::Fine, name.to_owned()),
         Some(warning @ (Warning::Memory(_) | Warning::Overlay | Warning::Network(_))) => {
             note("file system", State::Warning, warning.to_string());
         }
     }
-    match look(disk) {
+}
+
+/// What stands in the directory, as a start would find it.
+fn of_journal(disk: &Arc<dyn Disk>, others: bool, note: Note<'_>) {
+    match BackupDisk::open(disk) {
+        Ok(None) => {}
+        Ok(Some(_)) => {
+            let what = "a backup: it is read as it is, and restored elsewhere; no node writes here";
+            return note("journal", State::Warning, what.into());
+        }
+        Err(error) => return note("journal", State::Wrong, error.to_string()),
+    }
+    match look(&**disk) {
+        Ok(Contents::Empty | Contents::Leftovers { .. }) if others => {
+            let what = "none, and something else stands here: one is made in an empty directory only";
+            note("journal", State::Wrong, what.into());
+        }
         Ok(Contents::Empty) => note("journal", State::Fine, "none yet".into()),
         Ok(Contents::Leftovers { .. }) => {
             note(
@@ -153,6 +207,14 @@ fn of_directory(disk: &RealDisk, note: Note<'_>) {
         Ok(Contents::Journal { store_id }) => note("journal", State::Fine, format!("store {store_id}")),
         Err(error) => note("journal", State::Wrong, error.to_string()),
     }
+}
+
+fn of_directory(disk: RealDisk, note: Note<'_>) {
+    of_file_system(disk.file_system(), disk.warnings().first().copied(), note);
+    // A directory that cannot be listed is found to be so below.
+    let others = places::holds_other_files(&disk).unwrap_or(false);
+    let disk: Arc<dyn Disk> = Arc::new(disk);
+    of_journal(&disk, others, note);
     match disk.is_locked() {
         Ok(true) => note("lock", State::Fine, "held: a node is running".into()),
         Ok(false) => note("lock", State::Fine, "free".into()),
@@ -165,7 +227,7 @@ fn of_directory(disk: &RealDisk, note: Note<'_>) {
         }
         Err(error) => note("free space", State::Wrong, error.to_string()),
     }
-    if let Some(created) = created_ms(disk)
+    if let Some(created) = created_ms(&*disk)
         && RealClock::new().wall_ms() < created
     {
         let what = format!("stands before {}, when this journal was made", Timestamp(created));
@@ -173,7 +235,7 @@ fn of_directory(disk: &RealDisk, note: Note<'_>) {
     }
 }
 
-fn created_ms(disk: &RealDisk) -> Option<u64> {
+fn created_ms(disk: &dyn Disk) -> Option<u64> {
     let file = disk.open(&Name::new(Folder::Root, "store")?).ok()?;
     let bytes = io::read_to_vec(&*file, STORE_BYTES).ok()?;
     StoreFile::decode(&bytes, |part| sealog_seal::sha256(&[part])).ok().map(|store| store.created_ms)

@@ -48,6 +48,27 @@ fn a_failure_names_its_provider() {
     assert!(!nobody.stderr.contains("(provider "), "nobody was asked: {}", nobody.stderr);
 }
 
+/// What comes next is something that another verb than the one that was asked can do.
+#[test]
+fn a_lost_store_file_leads_to_what_reads_without_it() {
+    let bench = Bench::new();
+    bench.finished();
+    for lost in [false, true] {
+        match lost {
+            false => bench.flip("data/store", 20),
+            true => bench.remove("data/store"),
+        }
+        for verb in ["verify", "inspect", "export"] {
+            let ran = bench.run(&["journal", verb, "data", "--key-file", "key"]).expect(13);
+            assert!(ran.stderr.contains("sealog journal repair data NEWDIR"), "{}", ran.stderr);
+            assert!(!ran.stderr.contains("verify data names"), "{}", ran.stderr);
+        }
+        let target = if lost { "one" } else { "two" };
+        bench.run(&["journal", "repair", "data", target, "--key-file", "key"]).expect(0);
+        bench.run(&["journal", "verify", target, "--key-file", "key"]).expect(0);
+    }
+}
+
 #[test]
 fn a_lost_keyring_leads_to_its_export() {
     let bench = Bench::new();

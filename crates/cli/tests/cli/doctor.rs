@@ -86,3 +86,40 @@ fn what_is_wrong_is_said_and_exits_with_1() {
     let lost = bench.run(&DOCTOR).expect(1);
     assert_eq!(state(&lost.json(), "journal"), "wrong");
 }
+
+/// What it says of a directory is what a start makes of it.
+#[test]
+fn it_agrees_with_a_start() {
+    let bench = Bench::new();
+    let examined =
+        |dir: &str, code: i32| bench.run(&["doctor", "--data-dir", dir, "--json"]).expect(code).json();
+    let started = |dir: &str| {
+        let json = ["serve", "--data-dir", dir, "--key-file", "key", "--listen", "127.0.0.1:0", "--json"];
+        bench.run(&json).expect(10)
+    };
+    // Something else stands there.
+    bench.make_dir("other", 0o700);
+    bench.write("other/notes", b"mine", 0o600);
+    assert_eq!(state(&examined("other", 1), "journal"), "wrong");
+    assert_eq!(started("other").error()["code"], "not_empty");
+    // A backup is no place for a node, and no mistake.
+    bench.finished();
+    bench.run(&["journal", "backup", "data", "copy", "--key-file", "key"]).expect(0);
+    assert_eq!(state(&examined("copy", 0), "journal"), "warning");
+    assert_eq!(started("copy").error()["code"], "is_backup");
+    bench.flip("copy/manifest", 20);
+    assert_eq!(state(&examined("copy", 1), "journal"), "wrong");
+    // Empty and open to others: the first start closes it. Absent: the place above it counts.
+    bench.make_dir("open", 0o755);
+    for dir in ["open", "absent/below"] {
+        let answer = examined(dir, 0);
+        assert_eq!(state(&answer, "directory"), "warning");
+        assert!(answer["disk"].is_object());
+        for name in ["file system", "free space"] {
+            let found = state(&answer, name);
+            assert!(found == "fine" || found == "warning", "{dir}: {answer}");
+        }
+    }
+    bench.run(&["journal", "init", "open", "--key-file", "new"]).expect(0);
+    assert_eq!(state(&examined("open", 0), "directory"), "fine");
+}

@@ -150,3 +150,33 @@ fn inspect_shows_places_and_no_content() {
         assert!(!output.contains("hello") && !output.contains("mock"), "{output}");
     }
 }
+
+/// JR-3, row 11: with the whole folder gone the head, or a backup's manifest, still names a segment. Nobody takes that
+/// for a place without a journal.
+#[test]
+fn a_lost_folder_of_segments_is_data_loss_to_everyone() {
+    let bench = Bench::new();
+    let id = bench.finished();
+    bench.run(&["journal", "backup", "data", "copy", "--key-file", "key"]).expect(0);
+    for place in ["data", "copy"] {
+        bench.remove_dir(&format!("{place}/segments"));
+        let with = |words: &[&str]| bench.run(&[words, &["--key-file", "key"]].concat()).expect(13);
+        for words in [
+            &["journal", "verify", place][..],
+            &["journal", "inspect", place],
+            &["journal", "replay", place, &id],
+            &["journal", "export", place],
+            &["journal", "compact", place, "--dry-run"],
+            &["journal", "restore", place, "new"],
+            &["ps", "--data-dir", place],
+            &["serve", "--read-only", "--data-dir", place, "--listen", "127.0.0.1:0"],
+        ] {
+            with(words);
+        }
+        let found = with(&["journal", "verify", place, "--json"]).json();
+        assert_eq!((&found["problems"][0]["row"], &found["problems"][0]["segment"]), (&11.into(), &1.into()));
+        assert!(!bench.path("new").exists());
+    }
+    let start = ["serve", "--data-dir", "data", "--key-file", "key", "--listen", "127.0.0.1:0"];
+    assert_eq!(bench.run(&start).expect(13).word(), "damaged");
+}

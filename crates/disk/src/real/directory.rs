@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fstatvfs, fsync, lstat, mkdirat, open,
-    openat, renameat, renameat_with, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fsync, lstat, mkdirat, open, openat,
+    renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -262,9 +262,7 @@ impl Disk for RealDisk {
     }
 
     fn space(&self) -> Result<Space> {
-        let found = fstatvfs(&self.root).map_err(|errno| failed(Operation::Space, errno, None))?;
-        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-        Ok(Space { available: bytes(found.f_bavail), total: bytes(found.f_blocks) })
+        file_system::space(&self.root)
     }
 }
 

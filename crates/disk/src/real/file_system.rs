@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
-use rustix::fs::fstatfs;
+use rustix::fs::{Mode, OFlags, fstatfs, fstatvfs, open};
 
 use super::errno::{failed, refused};
-use crate::{DiskError, Operation};
+use crate::{DiskError, Operation, Space};
 
 /// What an operator should know about the data directory's file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,33 @@ pub(super) fn name(directory: &OwnedFd) -> &'static str {
     let magic = fstatfs(directory).map(|found| found.f_type as u32).unwrap_or_default();
     let tables = NETWORK.iter().chain(&MEMORY).chain(&LOCAL);
     tables.into_iter().find(|row| row.0 == magic).map_or("unknown", |row| row.1)
+}
+
+/// What a data directory would stand on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ground {
+    /// As [`super::RealDisk::file_system`].
+    pub name: &'static str,
+    pub warning: Option<Warning>,
+    pub space: Space,
+}
+
+/// Looks at the file system of a directory, whoever's it is.
+///
+/// # Errors
+/// `Unsafe`, the file system's name as detail, for a network file system that was not allowed; what the system says.
+pub fn ground(directory: &Path, allow_network: bool) -> Result<Ground, DiskError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory =
+        open(directory, flags, Mode::empty()).map_err(|errno| failed(Operation::Open, errno, None))?;
+    let warning = judge(&directory, allow_network)?.first().copied();
+    Ok(Ground { name: name(&directory), warning, space: space(&directory)? })
+}
+
+pub(super) fn space(directory: &OwnedFd) -> Result<Space, DiskError> {
+    let found = fstatvfs(directory).map_err(|errno| failed(Operation::Space, errno, None))?;
+    let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+    Ok(Space { available: bytes(found.f_bavail), total: bytes(found.f_blocks) })
 }
 
 /// Whether that is the name of a network file system, as [`DiskError::detail`] gives it.

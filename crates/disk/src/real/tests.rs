@@ -402,6 +402,20 @@ fn a_handle_closed_under_a_reader_fails_cleanly() {
 
 /// Needs the right to mount.
 #[cfg(feature = "real")]
+/// What is said of a place before a data directory stands there is what the directory says afterwards; and a place that
+/// is open to others, or somebody else's, is looked at all the same.
+#[test]
+fn the_ground_is_that_of_the_directory_on_it() {
+    let scratch = scratch();
+    let before = ground(scratch.path(), false).unwrap();
+    let disk = RealDisk::open(&scratch.path().join("data"), CREATE).unwrap();
+    assert_eq!((before.name, before.warning), (disk.file_system(), disk.warnings().first().copied()));
+    assert_eq!(before.space.total, disk.space().unwrap().total);
+    assert!(before.space.available > 0 && before.space.available <= before.space.total);
+    assert!(ground(Path::new("/"), true).is_ok());
+    assert_eq!(ground(&scratch.path().join("absent"), false).unwrap_err().kind, ErrorKind::NotFound);
+}
+
 #[test]
 fn a_full_file_system_says_full() {
     let scratch = scratch();

@@ -174,7 +174,11 @@ impl Disk for BackupDisk {
                 Ok(self.small.iter().map(|(name, bytes)| file(name, bytes.len() as u64)).collect())
             }
             Folder::Segments => {
-                let stored = self.disk.list(Folder::Segments)?;
+                let stored = match self.disk.list(Folder::Segments) {
+                    // The whole folder is gone: so is each of the files that the manifest names.
+                    Err(e) if e.kind == ErrorKind::NotFound => Vec::new(),
+                    listed => listed?,
+                };
                 let lengths: BTreeMap<&str, u64> =
                     stored.iter().map(|entry| (entry.file.as_str(), entry.length)).collect();
                 let shown = self.segments.iter().filter_map(|(name, stored)| {
