@@ -61,6 +61,14 @@ impl BackupFile {
         name
     }
 
+    /// Whether a file in `segments` has the name of one of a backup: no journal gives its own such a name.
+    pub fn is_file_name(name: &str) -> bool {
+        let named = name.strip_suffix(".seg").or_else(|| name.strip_suffix(".tail"));
+        let Some((stem, chain)) = named.and_then(|named| named.rsplit_once('.')) else { return false };
+        let digits = chain.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        chain.len() == 32 && digits && SegmentName::parse_stem(stem).is_some()
+    }
+
     fn encode(&self) -> [u8; FILE_BYTES] {
         let mut out = [0; FILE_BYTES];
         put(&mut out, 0, self.segment.first().to_le_bytes());

@@ -61,7 +61,7 @@ impl SegmentName {
         Self::parse_stem(name.strip_suffix(".idx")?)
     }
 
-    fn parse_stem(stem: &str) -> Option<Self> {
+    pub(crate) fn parse_stem(stem: &str) -> Option<Self> {
         let Some((first, rest)) = stem.split_once('-') else {
             return Some(Self::Log { number: positive(stem)? });
         };

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use sealog_disk::{Clock, Disk, Entropy, Folder, io};
+use sealog_journal_format::manifest::BackupFile;
 use sealog_journal_format::store::StoreFile;
 use sealog_seal::{ChangeError, Keyring, NewSlot, RandomUnavailable, Secret, SlotParams, StoreId, choose};
 
@@ -25,12 +26,16 @@ pub enum Contents {
 /// Looks without changing anything.
 ///
 /// # Errors
-/// `Missing` if `store` is not there beside segments or a head that names one (JD-3); `CorruptFile`, `NewerFormat`
+/// `NoJournal` for what a first backup left that did not come to its manifest (JB-4): nothing yet, and no place for a
+/// journal. `Missing` if `store` is not there beside segments or a head that names one (JD-3); `CorruptFile`, `NewerFormat`
 /// for a `store` that does not read.
 pub fn look(disk: &dyn Disk) -> Result<Contents> {
     let data = store::has_data(disk)?;
     match store::read_store(disk, data) {
         Ok(file) => return Ok(Contents::Journal { store_id: StoreId(file.store_id) }),
+        Err(JournalError::NoJournal | JournalError::Missing { .. }) if is_unfinished_backup(disk)? => {
+            return Err(JournalError::NoJournal);
+        }
         Err(JournalError::NoJournal) => {}
         Err(e) => return Err(e),
     }
@@ -42,6 +47,18 @@ pub fn look(disk: &dyn Disk) -> Result<Contents> {
     }
     let outline = choose([copies[0].as_deref(), copies[1].as_deref()], None).map(|c| c.outline.store_id);
     Ok(Contents::Leftovers { store_id: outline.ok() })
+}
+
+/// Files of a backup and nothing of a journal, nor a manifest that would name them.
+fn is_unfinished_backup(disk: &dyn Disk) -> Result<bool> {
+    let journals = |file: &str| file == "head" || file == "manifest" || file.starts_with("keyring.");
+    if store::list(disk, Folder::Root)?.iter().any(|entry| journals(&entry.file)) {
+        return Ok(false);
+    }
+    let segments = store::list(disk, Folder::Segments)?;
+    let named = |file: &str| file.ends_with(".seg") || file.ends_with(".tail");
+    let mut files = segments.iter().map(|entry| entry.file.as_str()).filter(|file| named(file)).peekable();
+    Ok(files.peek().is_some() && files.all(BackupFile::is_file_name))
 }
 
 /// What a new journal is made from.

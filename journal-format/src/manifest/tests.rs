@@ -105,4 +105,13 @@ fn jb_3_a_name_says_what_the_file_holds_and_where_it_ends() {
         file(compacted, FileKind::Ended).file_name(),
         format!("000000000001-000000000003.000000000002.{chain}.seg")
     );
+    for segment in [log, compacted] {
+        for kind in [FileKind::Ended, FileKind::Tail] {
+            assert!(BackupFile::is_file_name(&file(segment, kind).file_name()));
+        }
+        assert!(!BackupFile::is_file_name(&segment.file_name()), "a journal's own");
+    }
+    for other in ["copy.tmp", "reserve", "4..seg", &format!("4.{chain}.idx"), &format!("x.{chain}.seg")] {
+        assert!(!BackupFile::is_file_name(other), "{other}");
+    }
 }

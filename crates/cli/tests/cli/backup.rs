@@ -90,3 +90,35 @@ fn a_backup_of_another_history_is_refused_and_changes_nothing() {
     assert_eq!(ran.error()["code"], "diverged");
     assert!(bench.files("copy") == before);
 }
+
+/// JB-4: without its manifest a first backup is nothing yet, and it is completed by the same command.
+#[test]
+fn what_an_interrupted_first_backup_left_is_no_journal_and_no_place_for_one() {
+    let bench = Bench::new();
+    let node = bench.node(&[]);
+    id_in(&node.http("POST /v1/executions", BODY));
+    for stopped in [false, true] {
+        backup(&bench).expect(0);
+        bench.remove("copy/manifest");
+        let before = bench.files("copy");
+        for words in [
+            &["journal", "verify", "copy"][..],
+            &["journal", "restore", "copy", "new"],
+            &["journal", "repair", "copy", "new"],
+            &["journal", "init", "copy"],
+            &["serve", "--data-dir", "copy", "--listen", "127.0.0.1:0"],
+            &["serve", "--read-only", "--data-dir", "copy", "--listen", "127.0.0.1:0"],
+        ] {
+            let ran = bench.run(&[words, &["--key-file", "key"]].concat()).expect(10);
+            assert_eq!(ran.word(), "no_journal", "{words:?}");
+        }
+        assert!(bench.files("copy") == before && !bench.path("new").exists());
+        backup(&bench).expect(0);
+        bench.run(&["journal", "verify", "copy", "--key-file", "key"]).expect(0);
+        bench.remove_dir("copy");
+        if !stopped {
+            node.signal(rustix::process::Signal::TERM);
+        }
+    }
+    assert_eq!(node.stop().0, Some(0));
+}

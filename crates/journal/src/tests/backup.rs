@@ -10,8 +10,8 @@ use sealog_disk::{Disk, Folder, Name};
 
 use super::setup::{Bench, Opened, closing, record};
 use crate::{
-    Anchor, Anchoring, Audit, Backup, BackupDisk, Config, FrameView, JournalError, Record, Sink, Standing,
-    Unit, audit, backup,
+    Anchor, Anchoring, Audit, Backup, BackupDisk, Config, Contents, FrameView, JournalError, Record, Sink,
+    Standing, Unit, audit, backup, look,
 };
 
 /// Every record of a journal, as a read-only verb sees it.
@@ -284,16 +284,31 @@ fn jb_4_a_first_backup_that_is_cut_leaves_none_or_all() {
     run.record_crash_points();
     take(&bench, &run).unwrap();
     let all = held(&bench, &run).unwrap();
+    let mut nothing = 0;
     for (at, point) in run.take_crash_points().iter().enumerate() {
         for choice in point.choices(8, at as u64) {
             let image = point.image(choice);
             if let Some(found) = held(&bench, &image) {
                 assert_eq!(found, all, "operation {at}, {choice:?}");
+            } else {
+                // Neither a damaged journal to anybody, nor a place for a new one once there is a file of it.
+                let found = look(&image);
+                let files = !names(&image).iter().all(|name| name.ends_with(".tmp"));
+                assert!(
+                    match found {
+                        Ok(Contents::Empty) => !files,
+                        Err(JournalError::NoJournal) => files,
+                        _ => false,
+                    },
+                    "operation {at}, {choice:?}: {found:?}"
+                );
+                nothing += usize::from(files);
             }
             take(&bench, &image).unwrap();
             assert_eq!(held(&bench, &image), Some(all.clone()), "operation {at}, {choice:?}");
         }
     }
+    assert!(nothing > 0, "no cut between a file and the manifest");
 }
 
 #[test]
