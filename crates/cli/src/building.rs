@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sealog_disk::real::Sibling;
+use sealog_disk::real::{NotCommitted, Sibling};
 use sealog_disk::{Disk, DiskError, ErrorKind};
 use sealog_journal::{JournalError, discard_built};
 
+use crate::again::same_key;
 use crate::args::PlaceArgs;
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 
 /// Runs `build` on an empty directory beside `place` and gives that directory the name when it is done. On an error
 /// nothing stands at `place`.
@@ -30,7 +31,7 @@ pub fn build<T>(
     match build(&disk) {
         Ok(built) => {
             drop(disk);
-            sibling.commit().map_err(at_place)?;
+            sibling.commit().map_err(|failed| not_committed(failed, place))?;
             Ok(built)
         }
         Err(error) => {
@@ -39,6 +40,33 @@ pub fn build<T>(
             Err(failed(error))
         }
     }
+}
+
+/// What giving a journal its place said.
+pub fn not_committed(failed: NotCommitted, place: &Path) -> Failure {
+    let failure = at_place(failed.error, place);
+    match (failed.stands, failure.exit) {
+        (true, _) => stands(failure, place),
+        (false, Exit::TryAgain) => {
+            failure.safe("nothing stands there; what was built beside it goes with the next try")
+        }
+        (false, _) => failure,
+    }
+}
+
+/// The last step failed and could not be taken back: the same command would find its own work in the way.
+pub fn stands(failure: Failure, place: &Path) -> Failure {
+    let what = format!("{}; the journal stands in {} all the same", failure.what, shown(place));
+    let verify = format!(
+        "check the disk, then what stands there: sealog journal verify {}{}",
+        shown(place),
+        same_key()
+    );
+    Failure { what, ..failure }
+        .safe(
+            "what stands there is a whole journal; whether it still does after a loss of power is not known",
+        )
+        .next(verify)
 }
 
 /// What beginning or ending a journal at its place said.

@@ -18,6 +18,7 @@ use sealog_seal::{
 
 use crate::again::{same_key, same_place};
 use crate::args::{ExpectArgs, KeyArgs, PlaceArgs};
+use crate::building::stands;
 use crate::exit::{self, Exit};
 use crate::failure::{Failure, Result, shown};
 use crate::keys::{self, Given};
@@ -374,7 +375,11 @@ fn create(
         if taken_back && made_directory {
             remove_emptied(dir);
         }
+        let ours = !matches!(error, JournalError::AlreadyExists | JournalError::Locked { .. });
         let failure = key_failed.unwrap_or_else(|| Failure::journal(error, dir));
+        if ours && matches!(look(&*config.disk), Ok(Contents::Journal { .. })) {
+            return Err(stands(failure, dir));
+        }
         return Err(match (taken_back, failure.exit) {
             (true, _) => failure.safe("no journal was made, and nothing is left of it"),
             (false, Exit::TryAgain) => failure.safe(COUNTS_FOR_NOTHING),
@@ -390,6 +395,10 @@ fn create(
 fn take_back(disk: &dyn Disk, key_file: Option<&Path>) -> bool {
     let Ok(_held) = disk.lock() else { return false };
     if !matches!(look(disk), Ok(Contents::Empty | Contents::Leftovers { .. })) {
+        return false;
+    }
+    // Before the key goes it must last that there is no journal: one without its key is good for nothing.
+    if disk.sync_folder(Folder::Root).is_err() {
         return false;
     }
     // The key goes first: beside an empty directory it would stand for a journal that is missing.

@@ -24,7 +24,7 @@ pub use outside::{
     FileContent, NewFile, Turn, create_secret_file, open_regular, read_fd, read_file, read_regular,
     replace_secret_file, sweep_unnamed, take_turn, write_failed,
 };
-pub use sibling::{Sibling, remove_emptied};
+pub use sibling::{NotCommitted, Sibling, remove_emptied};
 pub use socket::SocketFile;
 
 #[cfg(test)]

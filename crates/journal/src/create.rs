@@ -110,7 +110,11 @@ impl Create<'_> {
         before_commit()?;
         let file = StoreFile { store_id: self.store_id.0, created_ms: self.clock.wall_ms() };
         let bytes = file.encode(|part| sealog_seal::sha256(&[part]));
-        io::publish(disk, &root_name("store.tmp"), &store_name(), &bytes)?;
+        io::publish(disk, &root_name("store.tmp"), &store_name(), &bytes).inspect_err(|_| {
+            // The lock is still held, and nobody was told of a journal: whoever is told of a failure finds none, as far as
+            // that can be. After a crash there may be one all the same, whole.
+            let _ = disk.remove(&store_name());
+        })?;
         Ok(())
     }
 

@@ -104,13 +104,22 @@ impl Failing {
 
 /// The command under `strace`, which fails every one of these calls from its beginning on.
 pub fn from_the_start(command: &Command, calls: &str, error: &str) -> Command {
+    injected(command, &[&format!("{calls}:error={error}")])
+}
+
+/// The command under `strace`, with all of this: calls, what becomes of them and of which of them, as in
+/// `fsync,fdatasync:error=EIO:when=3`. Each call is counted by its own name.
+pub fn injected(command: &Command, what: &[&str]) -> Command {
+    let calls: Vec<&str> = what.iter().filter_map(|what| what.split(':').next()).collect();
     let mut traced = Command::new("strace");
-    traced
-        .args(["-f", "-o", "/dev/null", "-e", &format!("trace={calls}")])
-        .args(["-e", &format!("inject={calls}:error={error}")])
-        .arg(command.get_program())
-        .args(command.get_args())
-        .stdin(Stdio::null());
+    traced.args(["-f", "-o", "/dev/null", "-e", &format!("trace={}", calls.join(","))]);
+    for what in what {
+        traced.args(["-e", &format!("inject={what}")]);
+    }
+    if let Some(folder) = command.get_current_dir() {
+        traced.current_dir(folder);
+    }
+    traced.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => traced.env(name, value),

@@ -1,5 +1,6 @@
 //! Durability seen from below: the order of the node's system calls, and what it does when one of them fails.
 
+use std::process::Command;
 use std::time::Instant;
 use std::{io, thread};
 
@@ -11,7 +12,7 @@ use crashbox::upstream::{Ending, Script};
 use sealog_tests::workbench::{PATIENCE, Workbench, accepted, counted, events, get, mock, submit, text};
 use serde_json::json;
 
-use crate::strace::{Failing, Step, Traced, from_the_start, sequences};
+use crate::strace::{Failing, Step, Traced, from_the_start, injected, sequences};
 
 /// Streams a submission to its end, so that nothing but its own events is written meanwhile.
 fn stream(client: &mut Client, body: &serde_json::Value) -> usize {
@@ -181,28 +182,112 @@ fn failure_is_final(calls: &str, error: &str) {
     assert_eq!(offline::panic(&bench.home.log).unwrap(), None);
 }
 
+/// The verbs that make a journal, each in a place of its own: `{}` is the case's name.
+const MAKING: [&str; 4] = [
+    "init {} --key-file {}.key",
+    "import export.jsonl {} --key-file {}.key",
+    "restore data {} --key-file key",
+    "repair data {} --key-file key",
+];
+/// More syncs than any of them does.
+const SYNCS_MAX: usize = 24;
+
+struct Maker {
+    bench: Workbench,
+}
+
+impl Maker {
+    fn new() -> Maker {
+        let maker = Maker { bench: Workbench::new() };
+        for verb in ["init data --key-file key", "export data --key-file key --output export.jsonl"] {
+            let made = maker.command(verb, "").output().unwrap();
+            assert!(made.status.success(), "{made:?}");
+        }
+        maker
+    }
+
+    fn command(&self, verb: &str, name: &str) -> Command {
+        let mut command = Command::new(&self.bench.home.binary);
+        command.arg("journal").current_dir(self.bench.dir());
+        command.args(verb.split(' ').map(|word| word.replace("{}", name)));
+        command
+    }
+}
+
 /// Whichever sync fails, nothing is left in the way of the same command.
 #[test]
 fn a_journal_is_made_after_every_failed_sync() {
-    let bench = Workbench::new();
-    let command = |name: &str| {
-        let mut command = std::process::Command::new(&bench.home.binary);
-        let (place, key) = (bench.dir().join(name), bench.dir().join(format!("{name}.key")));
-        command.args(["journal", "init"]).arg(place).arg("--key-file").arg(key);
-        command
-    };
-    for number in 1.. {
-        let command = &mut command(&number.to_string());
-        let failing = format!("EIO:when={number}");
-        let failed = from_the_start(command, "fsync,fdatasync", &failing).output().unwrap();
-        if failed.status.success() {
-            assert!(number > 5, "{failed:?}");
-            break;
+    let maker = Maker::new();
+    for (at, verb) in MAKING.into_iter().enumerate() {
+        let mut failures = 0;
+        for (call, number) in
+            ["fsync", "fdatasync"].into_iter().flat_map(|call| (1..=SYNCS_MAX).map(move |n| (call, n)))
+        {
+            let name = format!("{at}-{call}-{number}");
+            let mut command = maker.command(verb, &name);
+            let failed = injected(&command, &[&format!("{call}:error=EIO:when={number}")]).output().unwrap();
+            // None of that number, or one that only prepares what may come.
+            if failed.status.success() {
+                continue;
+            }
+            failures += 1;
+            assert_eq!(failed.status.code(), Some(75), "{verb}, {name}: {failed:?}");
+            assert!(!maker.bench.dir().join(&name).join("store").exists(), "{verb}, {name}: {failed:?}");
+            let again = command.output().unwrap();
+            assert!(again.status.success(), "{verb}, {name}: {failed:?}, then {again:?}");
         }
-        assert_eq!(failed.status.code(), Some(75), "sync {number}: {failed:?}");
-        let again = command.output().unwrap();
-        let stands = String::from_utf8_lossy(&again.stderr).contains("already_exists");
-        assert!(again.status.success() || stands, "sync {number}: {failed:?}, then {again:?}");
+        assert!(failures >= 12, "{verb}: {failures}");
+    }
+}
+
+/// What cannot be taken back is said to stand, and the command that is suggested finds it whole.
+#[test]
+fn a_journal_that_stands_after_a_failure_is_said_to() {
+    let maker = Maker::new();
+    for (at, verb) in MAKING.into_iter().enumerate() {
+        let mut stood = 0;
+        for number in 8..=SYNCS_MAX {
+            let name = format!("{at}-{number}");
+            let mut command = maker.command(verb, &name);
+            let sync = format!("fsync:error=EIO:when={number}");
+            // The names it takes on the way stay possible; those that it would take back are refused.
+            let names = ["renameat:error=EIO:when=6", "unlinkat:error=EIO:when=5"];
+            let names = if at == 0 { &names[1..] } else { &names[..1] };
+            let failed = injected(&command, &[&[sync.as_str()], names].concat()).output().unwrap();
+            let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+            if !said.contains("the journal stands in") {
+                continue;
+            }
+            stood += 1;
+            assert_eq!(failed.status.code(), Some(75), "{verb}, {name}: {said}");
+            assert!(said.contains("safe: what stands there is a whole journal;"), "{verb}: {said}");
+            let key = if at < 2 { format!("{name}.key") } else { "key".to_owned() };
+            let verify = format!("verify {name} --key-file {key}");
+            assert!(said.contains(&format!(": sealog journal {verify}\n")), "{verb}: {said}");
+            let found = maker.command(&verify, "").output().unwrap();
+            assert!(found.status.success(), "{verb}: {said}, then {found:?}");
+            let again = command.output().unwrap();
+            assert!(matches!(again.status.code(), Some(1 | 10)), "{verb}: {again:?}");
+        }
+        assert_eq!(stood, 1, "{verb}: the last sync alone leaves a journal");
+    }
+}
+
+/// A change of the keyring that a sync stopped may have been made: whoever is told so can look.
+#[test]
+fn a_change_of_keys_that_may_have_been_made_is_said_to() {
+    for number in 3..=6 {
+        let maker = Maker::new();
+        let add = maker.command("rekey data add-slot new --new-key-file new.key --key-file key", "");
+        let failed = injected(&add, &[&format!("fsync:error=EIO:when={number}")]).output().unwrap();
+        let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+        assert_eq!(failed.status.code(), Some(75), "{said}");
+        let list = "rekey data list --key-file key";
+        assert!(said.contains(&format!("sealog journal {list}\n")), "{said}");
+        let slots = maker.command(list, "").output().unwrap();
+        assert!(slots.status.success(), "{slots:?}");
+        let made = String::from_utf8_lossy(&slots.stdout).contains("new");
+        assert_eq!(made, number > 3, "{number}: {slots:?}");
     }
 }
 

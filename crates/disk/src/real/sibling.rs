@@ -18,6 +18,20 @@ use crate::{Disk, DiskError, Folder, Operation};
 
 type Result<T> = std::result::Result<T, DiskError>;
 
+/// Why a directory that was built has no name that lasts.
+#[derive(Debug)]
+pub struct NotCommitted {
+    pub error: DiskError,
+    /// It stands at its place, whole; only whether it still does after a crash is not known.
+    pub stands: bool,
+}
+
+impl From<DiskError> for NotCommitted {
+    fn from(error: DiskError) -> NotCommitted {
+        NotCommitted { error, stands: false }
+    }
+}
+
 /// `.<name>.building` beside `<name>`. Its lock is held until it has its name or is gone: whoever else builds the same must
 /// not clear what is being built, and least of all what has its name by then.
 #[derive(Debug)]
@@ -61,14 +75,19 @@ impl Sibling {
     /// Gives the directory its name, durably. Everything in it must be durable already.
     ///
     /// # Errors
-    /// Something has come to stand at the place meanwhile; whatever the calls said. Without the last sync a crash
-    /// may take the name away again, never a part of the content.
-    pub fn commit(self) -> Result<()> {
+    /// Something has come to stand at the place meanwhile; whatever the calls said. A name that could not be synced is
+    /// taken away again, so that whoever is told of a failure may do the same once more; the directory is hidden then, for
+    /// the next try to clear. A crash may find either name, never a part of the content.
+    pub fn commit(self) -> std::result::Result<(), NotCommitted> {
         rename(&self.hidden, &self.place).map_err(|errno| match errno {
             Errno::NOTEMPTY | Errno::NOTDIR => failed(Operation::Rename, Errno::EXIST, None),
             errno => failed(Operation::Rename, errno, None),
         })?;
-        self.place.parent().map_or(Ok(()), sync_directory)
+        // Nobody has begun to use it: the lock is still held.
+        self.place.parent().map_or(Ok(()), sync_directory).map_err(|error| {
+            let stands = rename(&self.place, &self.hidden).is_err();
+            NotCommitted { error, stands }
+        })
     }
 
     /// Removes the hidden directory once its files are gone. What cannot be removed is found by the next try.

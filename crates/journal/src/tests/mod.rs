@@ -13,6 +13,7 @@ mod crash_judge;
 mod crash_recovery;
 mod crash_workloads;
 mod crash_world;
+mod creating;
 mod damage;
 mod damage_evidence;
 mod damage_forge;

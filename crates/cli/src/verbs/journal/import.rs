@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::again::same_key;
 use crate::args::Import;
-use crate::building::at_place;
+use crate::building::{at_place, not_committed};
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::opening::{self, Ready};
@@ -69,7 +69,7 @@ pub fn run(args: &Import, render: Render) -> Result<Exit> {
     let key_file = ready.made.as_ref().and_then(|made| made.key_file.clone());
     match make(&ready, &mut input, &checked, dir) {
         Ok(done) => {
-            sibling.commit().map_err(|error| at_place(error, dir))?;
+            sibling.commit().map_err(|failed| not_committed(failed, dir))?;
             tell(args, &ready, &checked, done, key_file, render)
         }
         Err(failure) => {

@@ -139,7 +139,7 @@ fn add_slot(args: &Args, add: &AddSlot, render: Render) -> Result<Exit> {
     allowed.map_err(|error| failed(JournalError::Slots(error), &args.dir))?;
     let NewSecret { secret, made } = new::secret(add, rekey.keyring().store_id(), render)?;
     let slot = NewSlot { name: &add.name, secret: &secret, params: add.stretch };
-    let done = rekey.add_slot(&slot, replacing).map_err(|error| failed(error, &args.dir))?;
+    let done = rekey.add_slot(&slot, replacing).map_err(|error| not_changed(error, &args.dir))?;
     if let Some(path) = &made {
         render.note(&format!("{} opens the journal: keep it where only you read it", shown(path)));
     }
@@ -147,8 +147,9 @@ fn add_slot(args: &Args, add: &AddSlot, render: Render) -> Result<Exit> {
 }
 
 fn remove_slot(args: &Args, remove: &RemoveSlot, render: Render) -> Result<Exit> {
-    let done =
-        begin(args, None, render)?.remove_slot(&remove.name).map_err(|error| failed(error, &args.dir))?;
+    let done = begin(args, None, render)?
+        .remove_slot(&remove.name)
+        .map_err(|error| not_changed(error, &args.dir))?;
     render.note(
         "older copies of the keyring still open with it: to shut it out, rotate, compact everything, and destroy \
          earlier backups",
@@ -173,7 +174,7 @@ fn rotate_keys(args: &Args, rotate: &Rotate, render: Render) -> Result<Exit> {
         secret: &recovery.secret,
         params: SlotParams::DEFAULT,
     });
-    let done = rekey.rotate(&drop, slot.as_ref()).map_err(|error| failed(error, &args.dir))?;
+    let done = rekey.rotate(&drop, slot.as_ref()).map_err(|error| not_changed(error, &args.dir))?;
     if let Some(recovery) = &recovery {
         recovery.show()?;
     }
@@ -240,8 +241,8 @@ fn put_back(args: &Args, import: &ImportKeyring, render: Render) -> Result<Exit>
         Err(error) => return Err(bad(&error.to_string())),
     };
     let config = opening::for_keyring(&args.dir, args.place, &args.key, &outline, render)?;
-    let done =
-        import_keyring(&config, &content.bytes, import.replace).map_err(|error| failed(error, &args.dir))?;
+    let done = import_keyring(&config, &content.bytes, import.replace)
+        .map_err(|error| not_changed(error, &args.dir))?;
     let keyring = KeysBody::new(&done.facts);
     if render.json {
         let (unchanged, reissued) = (done.unchanged, done.reissued);
@@ -259,6 +260,19 @@ fn put_back(args: &Args, import: &ImportKeyring, render: Render) -> Result<Exit>
         same_key()
     ));
     Ok(Exit::Success)
+}
+
+/// A change that a storage call stopped may have been made, in one copy of the keyring or in both.
+fn not_changed(error: JournalError, dir: &Path) -> Failure {
+    let written = matches!(error, JournalError::Disk(_));
+    let failure = failed(error, dir);
+    if !written || failure.exit != Exit::TryAgain {
+        return failure;
+    }
+    let list = format!("sealog journal rekey {} list{}", shown(dir), same_key());
+    failure
+        .safe("each copy of the keyring is the old one or the new one, whole, and the journal opens with either")
+        .next(format!("free space or check the disk, then see whether it was changed before changing it again: {list}"))
 }
 
 fn failed(error: JournalError, dir: &Path) -> Failure {
