@@ -35,6 +35,9 @@ pub type Result<T> = std::result::Result<T, Failure>;
 
 pub const NOTHING_CHANGED: &str = "nothing was changed";
 
+/// Nothing follows for whoever stopped reading, as `head` does: in text one line says it all.
+pub const READER_LEFT: &str = "read to the end what is to be seen whole";
+
 impl Failure {
     pub fn new(exit: Exit, code: &'static str, what: impl Into<String>) -> Failure {
         Failure {
@@ -42,7 +45,7 @@ impl Failure {
             code,
             what: what.into(),
             safe: NOTHING_CHANGED,
-            next: "sealog help".into(),
+            next: otherwise(code).into(),
             place: None,
             cause: None,
         }
@@ -150,6 +153,9 @@ impl Failure {
     pub fn text(&self) -> String {
         // A node's words are among them, and must not look like a line of ours.
         let mut text = format!("sealog: {}: {}\n", self.code, one_line(&self.what));
+        if self.next == READER_LEFT {
+            return text;
+        }
         for cause in self.causes() {
             let _ = writeln!(text, "  because: {}", one_line(&cause));
         }
@@ -200,6 +206,15 @@ impl PlaceBody {
 /// Where damage is, for people. What stands beside the segments, as the head does, has no place in one.
 pub fn whereabouts(place: &Place, row: u8) -> String {
     if place.segment == 0 { format!("row {row}") } else { format!("{place}, row {row}") }
+}
+
+/// What comes next where nobody says more.
+fn otherwise(code: &str) -> &'static str {
+    match code {
+        "internal" => "run it again; if it fails again, report what it printed",
+        "protocol" => "see that it is a node of this release that answers there",
+        _ => "sealog help",
+    }
 }
 
 /// The note in `LOCK` as people read it: the time of its start as a date.
@@ -346,6 +361,13 @@ pub fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_comes_next_with_a_bug_is_no_list_of_flags() {
+        for code in ["internal", "protocol"] {
+            assert!(!Failure::new(Exit::Failed, code, "x").next.contains("help"), "{code}");
+        }
+    }
 
     #[test]
     fn a_failure_says_four_things_in_both_forms() {

@@ -4,12 +4,12 @@
 //! went away.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{ErrorKind, IsTerminal, Write, stderr};
 
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, READER_LEFT, Result};
 use crate::output::{is_terminal, output};
 
 /// How this invocation talks.
@@ -97,9 +97,18 @@ fn say(text: &str) {
 }
 
 pub fn output_failed(error: std::io::Error) -> Failure {
-    Failure::new(Exit::Failed, "output_failed", "standard output cannot be written")
+    let (what, next) = match error.kind() {
+        ErrorKind::BrokenPipe => {
+            ("standard output was not read to its end; what the command did stands", READER_LEFT)
+        }
+        _ => (
+            "standard output cannot be written",
+            "look what it did before running it again; what only reads can be run again as it is",
+        ),
+    };
+    Failure::new(Exit::Failed, "output_failed", what)
         .safe("what the command did stands; only its output is lost")
-        .next("look what it did before running it again; what only reads can be run again as it is")
+        .next(next)
         .because(error)
 }
 
@@ -121,6 +130,18 @@ fn defused(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `head` and its like: one line for people, and JSON whole for programs.
+    #[test]
+    fn a_reader_that_left_is_told_in_one_line() {
+        let left = |kind| output_failed(std::io::Error::from(kind));
+        let gone = left(std::io::ErrorKind::BrokenPipe);
+        assert_eq!(gone.text().lines().count(), 1, "{}", gone.text());
+        assert!(gone.json().contains(READER_LEFT) && gone.exit == Exit::Failed);
+        assert!(left(std::io::ErrorKind::StorageFull).text().lines().count() > 3);
+        let more = gone.next("see it again: sealog tail -f x");
+        assert!(more.text().contains("next: see it again"), "{}", more.text());
+    }
 
     #[test]
     fn what_json_does_not_escape_is_escaped_and_means_the_same() {

@@ -45,6 +45,9 @@ impl<E: Into<JournalError>> From<E> for Halt {
 /// One kind of work. A step is a piece that makes sense by itself (one segment); within it, [`Pace::spend`] is called
 /// for every few hundred KiB that were read or written.
 pub(crate) trait Work: Send + fmt::Debug {
+    /// As operators read it.
+    fn name(&self) -> &'static str;
+
     fn step(&mut self, shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt>;
 }
 
@@ -211,7 +214,7 @@ impl Background {
                 }
                 Err(Halt::Stopped) => return false,
                 Err(Halt::Failed(error)) => {
-                    tracing::warn!(error = %error, work = ?kind.work, "work in the background failed");
+                    tracing::warn!(error = %error, work = kind.work.name(), "work in the background failed");
                     kind.rests_until = now + REST * (1 << kind.failures.min(REST_DOUBLINGS_MAX));
                     kind.failures += 1;
                 }
@@ -283,6 +286,10 @@ mod tests {
     }
 
     impl Work for Told {
+        fn name(&self) -> &'static str {
+            "told"
+        }
+
         fn step(&mut self, _shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt> {
             pace.spend(1 << 30)?;
             lock(&self.asked).push(self.name);

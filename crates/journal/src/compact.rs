@@ -83,6 +83,10 @@ impl Default for Compaction {
 }
 
 impl Work for Compaction {
+    fn name(&self) -> &'static str {
+        "compaction"
+    }
+
     fn step(&mut self, shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt> {
         let policy = online(shared);
         match shared.tuning.compact.then(|| self.rewrite(shared, policy, pace)).transpose()?.flatten() {

@@ -31,6 +31,10 @@ impl Scrub {
 }
 
 impl Work for Scrub {
+    fn name(&self) -> &'static str {
+        "check of older segments"
+    }
+
     fn step(&mut self, shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt> {
         let Some(Unchecked { segment, bytes, .. }) = self.left.front().copied() else {
             return Ok(Step::Idle);

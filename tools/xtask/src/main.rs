@@ -37,7 +37,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &[String]) -> anyhow::Result<()> {
-    match args.split_first() {
+    let asks_for_help = args.iter().any(|arg| arg == "--help" || arg == "-h");
+    match args.split_first().filter(|_| !asks_for_help) {
         Some((verb, rest)) if verb == "ci" => {
             ci::run(&workspace::Workspace::find()?, &ci::Selection::parse(rest)?)
         }
@@ -86,6 +87,18 @@ fn run(args: &[String]) -> anyhow::Result<()> {
             println!("cargo xtask hotpath --json\n    what the step counts, as the text of its baseline");
             println!("cargo xtask fuzz [--seconds N] [TARGET ..]\n    the fuzz targets, a while each");
             Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_is_help_behind_every_verb() {
+        for verb in ["ci", "compare", "exhaustive", "mutants", "simulate", "tidy", "torture"] {
+            assert!(run(&[verb.to_owned(), "--help".to_owned()]).is_ok(), "{verb}");
         }
     }
 }

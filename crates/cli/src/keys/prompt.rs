@@ -35,7 +35,7 @@ pub fn new_passphrase() -> Result<Secret> {
     let first = ask("new passphrase: ", "--new-passphrase-file FILE or --new-key-file FILE")?;
     let second = ask("once more: ", "--new-passphrase-file FILE")?;
     if *first != *second {
-        return Err(Failure::usage("bad_passphrase", "the two passphrases are not the same"));
+        return Err(bad("the two passphrases are not the same"));
     }
     checked(&first)
 }
@@ -70,7 +70,11 @@ fn no_terminal(what: &str, instead: &str) -> Failure {
 }
 
 fn checked(typed: &[u8]) -> Result<Secret> {
-    Secret::passphrase(typed).map_err(|error| Failure::usage("bad_passphrase", error.to_string()))
+    Secret::passphrase(typed).map_err(|error| bad(error.to_string()))
+}
+
+fn bad(what: impl Into<String>) -> Failure {
+    Failure::usage("bad_passphrase", what).next("run the same command again, and type the passphrase anew")
 }
 
 fn ask(label: &str, instead: &str) -> Result<Zeroizing<Vec<u8>>> {
@@ -143,7 +147,7 @@ fn read_line(next: &mut dyn FnMut() -> Option<u8>) -> Result<Zeroizing<Vec<u8>>>
                 while typed.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
             }
             Some(byte) if typed.len() < TYPED_BYTES_MAX => typed.push(byte),
-            Some(_) => return Err(Failure::usage("bad_passphrase", "the passphrase is too long")),
+            Some(_) => return Err(bad("the passphrase is too long")),
         }
     }
 }

@@ -99,7 +99,10 @@ fn request(args: &Run) -> Result<String> {
 }
 
 fn standard_input() -> Result<String> {
-    let bad = || Failure::usage("bad_input", "standard input is not UTF-8 text of at most 1 MiB");
+    let bad = || {
+        Failure::usage("bad_input", "standard input is not UTF-8 text of at most 1 MiB")
+            .next("give it such a text, as in: sealog run - <FILE")
+    };
     let content = read_fd(0, TEXT_BYTES_MAX).map_err(|error| bad().because(error))?;
     String::from_utf8(content.bytes).map_err(|_| bad())
 }

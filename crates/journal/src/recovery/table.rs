@@ -174,9 +174,7 @@ fn matching(position: Position, found: Found, covered: bool) -> impl Iterator<It
 pub fn decide_head(file_present: bool, good_slots: u8) -> Decision {
     match (file_present, good_slots) {
         (false, _) => Decision { row: 10, verdict: Verdict::Corruption, what: "the head file is missing" },
-        (true, 0) => {
-            Decision { row: 10, verdict: Verdict::Corruption, what: "both slots of the head are damaged" }
-        }
+        (true, 0) => Decision { row: 10, verdict: Verdict::Corruption, what: "no slot of the head opens" },
         (true, _) => Decision { row: 10, verdict: Verdict::Sound, what: "sound" },
     }
 }

@@ -161,6 +161,10 @@ fn take(
 }
 
 impl Work for Summarise {
+    fn name(&self) -> &'static str {
+        "summaries"
+    }
+
     fn step(&mut self, shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt> {
         let switches = shared.read().switches;
         if self.tidied.replace(switches) != Some(switches) {
