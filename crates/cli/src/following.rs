@@ -181,6 +181,9 @@ impl EventError {
         }
         let next = match self.retryable {
             true => "the same request may succeed later",
+            false if self.code == "queue_full" => {
+                "make room, or ask for less: the [store] limits of the node's configuration, and its disk"
+            }
             false => "change the request, the configuration or the provider; the same request fails again",
         };
         Failure::new(Exit::ExecutionFailed, "execution_failed", what)
@@ -217,6 +220,9 @@ mod tests {
         check(&failed("failed", r#","outcome":"not_dispatched""#), 20, "execution_failed");
         check(&failed("failed", r#","outcome":"unknown""#), 21, "outcome_unknown");
         check(&failed("cancelled", ""), 22, "execution_cancelled");
+        let full = failed("failed", "").replace("internal_error", "queue_full");
+        let failure = Event::parse(&full).unwrap().outcome().unwrap().unwrap_err();
+        assert!(failure.next.contains("make room"), "{}", failure.next);
         // The outcome says more than the code beside it.
         for outcome in ["unknown", "not_dispatched"] {
             let json = failed("failed", &format!(r#","outcome":"{outcome}""#));

@@ -277,6 +277,26 @@ fn a_node_that_refuses_to_cancel_has_stopped_nothing() {
     assert_eq!(node.stop().0, Some(0));
 }
 
+/// A slot that is removed while another one has its secret shuts nobody out: that is said when it comes about.
+#[test]
+fn a_secret_that_opens_twice_is_named() {
+    let bench = Bench::new();
+    bench.init();
+    let add = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        bench.run(&[&["journal", "rekey", "data", "add-slot"], &words[..], &["--key-file", "key"]].concat())
+    };
+    let same = add("again --new-key-file key").expect(0);
+    assert!(same.stderr.contains("the slot key has the same secret"), "{}", same.stderr);
+    let other = add("two --new-key-file two").expect(0);
+    assert!(!other.stderr.contains("the same secret"), "{}", other.stderr);
+    // What it takes the place of is no second one.
+    let replaced = add("two --replacing two --new-key-file two").expect(0);
+    assert!(!replaced.stderr.contains("the same secret"), "{}", replaced.stderr);
+    bench.run(&["journal", "rekey", "data", "remove-slot", "key", "--key-file", "key"]).expect(0);
+    bench.run(&["journal", "verify", "data", "--key-file", "key"]).expect(0);
+}
+
 #[test]
 fn lost_output_is_not_called_no_work() {
     let bench = Bench::new();

@@ -138,10 +138,22 @@ fn add_slot(args: &Args, add: &AddSlot, render: Render) -> Result<Exit> {
     };
     allowed.map_err(|error| failed(JournalError::Slots(error), &args.dir))?;
     let NewSecret { secret, made } = new::secret(add, rekey.keyring().store_id(), render)?;
+    let uncovered = rekey
+        .keyring()
+        .uncovered_slots(std::slice::from_ref(&secret))
+        .map_err(|error| failed(JournalError::Slots(error), &args.dir))?;
+    let stays = |name: &String| Some(name.as_str()) != replacing && !uncovered.contains(name);
+    let doubled: Vec<String> =
+        rekey.keyring().slots().iter().map(|slot| slot.name.clone()).filter(stays).collect();
     let slot = NewSlot { name: &add.name, secret: &secret, params: add.stretch };
     let done = rekey.add_slot(&slot, replacing).map_err(|error| not_changed(error, &args.dir))?;
     if let Some(path) = &made {
         render.note(&format!("{} opens the journal: keep it where only you read it", shown(path)));
+    }
+    for name in &doubled {
+        render.note(&format!(
+            "the slot {name} has the same secret: with one of the two removed it still opens"
+        ));
     }
     tell("add-slot", Some(&add.name), made.as_deref(), &done, render)
 }
