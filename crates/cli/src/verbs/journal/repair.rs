@@ -88,7 +88,7 @@ pub fn run(args: &Repair, render: Render) -> Result<Exit> {
     }
     if answer.problems.is_empty() && answer.gaps.is_empty() && answer.losses.is_empty() {
         render.note(
-            "nothing of it was damaged: the new one is the same journal once more, and only one of the two may go on",
+            "every record of it reads: the new one is the same journal once more, and only one of the two may go on",
         );
     } else {
         render.note("the damaged journal was not touched; keep it until nothing of it is missed");
