@@ -80,9 +80,8 @@ impl From<StoreError> for PublicError {
 }
 
 impl From<InvalidRequest> for PublicError {
-    fn from(_: InvalidRequest) -> PublicError {
-        let message = "Execution request does not match the schema";
-        PublicError::fixed(PortableCode::InvalidRequest, message, false)
+    fn from(invalid: InvalidRequest) -> PublicError {
+        PublicError::fixed(PortableCode::InvalidRequest, invalid.sentence(), false)
     }
 }
 

@@ -203,7 +203,10 @@ impl Shared {
 
     fn about(self) -> &'static str {
         match self {
-            Shared::Invalid => "The request is at fault (`invalid_request`).",
+            Shared::Invalid => {
+                "The request is at fault (`invalid_request`). The message says what is: of a body it names members of the schema, and \
+                 nothing of what was sent."
+            }
             Shared::NotFound => {
                 "Nothing is here under this name, or no longer (`not_found`, without `retryable`)."
             }

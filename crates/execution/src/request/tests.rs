@@ -178,7 +178,63 @@ fn bytes_that_are_not_strict_json() {
     refuses("\u{feff}{\"ability\":\"a\",\"input\":[{\"type\":\"text\",\"text\":\"\"}]}");
     refuses(&input(r#"{"type":"text","text":"\ud800"}"#));
     refuses(&format!("{} x", input(r#"{"type":"text","text":""}"#)));
-    assert_eq!(ExecutionRequest::parse(b"{\"ability\":\"\xff\"}").err(), Some(InvalidRequest));
+    let sentence = ExecutionRequest::parse(b"{\"ability\":\"\xff\"}").unwrap_err().sentence();
+    assert_eq!(sentence, "Execution request is not UTF-8");
+}
+
+#[track_caller]
+fn says(json: &str, words: &str) {
+    let invalid = ExecutionRequest::parse(json.as_bytes()).expect_err(json);
+    assert_eq!(invalid.to_string(), format!("Execution request {words}"), "{json}");
+}
+
+/// PA-33: what is at fault is named by the schema's words; the caller's are canaries here.
+#[test]
+fn a_refusal_names_the_member_that_is_at_fault() {
+    let wrong = |path: &str| format!("has a `{path}` that is not as the schema says");
+    says("{\"canary", "is not JSON");
+    says(r#"["canary"]"#, "is not an object");
+    says(r#"{"canary":1,"canary":2}"#, "has an object with a member twice");
+    says(&format!("{}{}", "[".repeat(200), "]".repeat(200)), "nests arrays and objects too deep");
+    says(r#"{"ability":"canary"}"#, "lacks `input`");
+    says(r#"{"input":["canary"]}"#, "lacks `ability`");
+    says(&input(r#"{"text":"canary"}"#), "lacks `input[].type`");
+    says(&input(r#"{"type":"text"}"#), "lacks `input[].text`");
+    says(&input(r#"{"type":"json"}"#), "lacks `input[].value`");
+    says(&input(r#"{"type":"video"}"#), "lacks `input[].uri`");
+    says(&input(r#"{"type":"canary"}"#), &wrong("input[].type"));
+    says(&input(r#"{"type":"text","text":["canary"]}"#), &wrong("input[].text"));
+    says(&input(r#"{"type":"image","uri":""}"#), &wrong("input[].uri"));
+    says(&input(r#"{"type":"image","uri":"canary","media_type":7}"#), &wrong("input[].media_type"));
+    says(&input(r#""canary""#), &wrong("input"));
+    says(&input(""), &wrong("input"));
+    says(r#"{"ability":["canary"],"input":[]}"#, &wrong("ability"));
+    says(&with(r#""canary":1"#), "has an unknown member");
+    says(&input(r#"{"type":"text","text":"","canary":1}"#), "has an unknown member in a part of `input`");
+    for object in ["requirements", "routing"] {
+        let unknown = format!("has an unknown member in `{object}`");
+        says(&with(&format!(r#""{object}":{{"canary":1}}"#)), &unknown);
+        says(&with(&format!(r#""{object}":"canary""#)), &wrong(object));
+    }
+    for member in ["deadline_ms", "metadata", "extensions", "extensions.conversation"] {
+        let text = match member.split_once('.') {
+            Some((outer, inner)) => format!(r#""{outer}":{{"{inner}":"canary"}}"#),
+            None => format!(r#""{member}":["canary"]"#),
+        };
+        says(&with(&text), &wrong(member));
+    }
+    for (object, members) in [
+        ("requirements", "input_modalities output_modalities stream tools structured_output async cancel"),
+        ("routing", "strategy provider_order allow_fallback max_attempts retry_budget_ms"),
+    ] {
+        for member in members.split(' ') {
+            let text = with(&format!(r#""{object}":{{"{member}":{{"canary":1}}}}"#));
+            says(&text, &wrong(&format!("{object}.{member}")));
+        }
+    }
+    let conversation = r#""extensions":{"conversation":{"messages":[{"role":"user","parts":[{"type":"text","text":"canary"}]}]}}"#;
+    let other = "has an `input` that is not the last user message of `extensions.conversation`";
+    says(&with(conversation), other);
 }
 
 #[test]

@@ -57,6 +57,29 @@ async fn a_key_has_1_to_256_utf16_units_and_stands_once() {
     check_error(&head, &body, 400, "invalid_request");
 }
 
+/// PA-7, PA-8, PA-33: the code is one, the words say which fault it is, and none of them are the caller's.
+#[tokio::test]
+async fn a_refused_request_is_told_what_is_at_fault() {
+    let node = Node::new(Setup::default());
+    let part = r#"[{"type":"text","text":"hi"}]"#;
+    for (body, words) in [
+        ("{\"canary\"", "is not JSON"),
+        (r#"{"ability":"canary"}"#, "lacks `input`"),
+        (&format!(r#"{{"ability":"a","input":{part},"canary":1}}"#), "has an unknown member"),
+        (
+            &format!(r#"{{"ability":"a","input":{part},"routing":{{"max_attempts":"canary"}}}}"#),
+            "has a `routing.max_attempts` that is not as the schema says",
+        ),
+    ] {
+        let (status, _, answer) = node.post("/v1/executions", &[JSON], body).await;
+        let message = format!("Execution request {words}");
+        let expected = serde_json::json!({
+            "error": { "code": "invalid_request", "message": message, "retryable": false }
+        });
+        assert_eq!((status.as_u16(), serde_json::from_str(&answer).ok()), (400, Some(expected)), "{body}");
+    }
+}
+
 /// PA-14.
 #[tokio::test]
 async fn the_same_key_gives_the_same_execution_or_a_refusal() {
