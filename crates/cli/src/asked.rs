@@ -41,7 +41,8 @@ impl Asked {
             return asking::client(&args.node).map(Asked::Node);
         };
         let config = opening::for_reading(dir, args.place, &args.key, render)?;
-        let store = JournalStore::open_reading(&config).map_err(|error| open_failure(error, dir))?;
+        let store =
+            JournalStore::open_reading(&config).map_err(|error| by_piece(open_failure(error, dir), dir))?;
         Ok(Asked::Journal { store: Box::new(store), dir: dir.clone() })
     }
 
@@ -120,6 +121,19 @@ impl Asked {
 pub fn read_snapshot<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
     serde_json::from_str(json)
         .map_err(|_| Failure::new(Exit::Failed, "protocol", "the node sent something that is no snapshot"))
+}
+
+/// A damaged journal answers no question as a whole; two other verbs print what reads of it.
+fn by_piece(failure: Failure, dir: &Path) -> Failure {
+    if failure.code != "damaged" {
+        return failure;
+    }
+    let (dir, key) = (shown(dir), same_key());
+    let next = format!(
+        "what reads: sealog journal inspect {dir} --executions{key}, then sealog journal replay {dir} ID{key}; {}",
+        failure.next
+    );
+    failure.next(next)
 }
 
 pub fn not_found() -> Failure {

@@ -186,6 +186,15 @@ fn a_damaged_journal_leads_to_a_backup_or_a_repair() {
             assert!(ran.stderr.contains(words), "{}", ran.stderr);
         }
     }
+    // The verbs that ask say who prints what reads, and those do.
+    for verb in [&["ps"][..], &["show", "x"], &["tail", "x"]] {
+        let ran = bench.run(&[verb, &["--data-dir", "data", "--key-file", "key"]].concat()).expect(13);
+        assert!(
+            ran.stderr.contains("what reads: sealog journal inspect data --executions"),
+            "{}",
+            ran.stderr
+        );
+    }
 }
 
 /// A copy in the journal's own directory goes where the journal goes; a key there goes with every copy of it.

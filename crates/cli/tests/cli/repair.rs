@@ -52,6 +52,11 @@ fn a_sound_journal_is_not_called_damaged_by_its_repair() {
     let ran = bench.run(&["journal", "repair", "data", "new", "--key-file", "key"]).expect(0);
     assert!(ran.stderr.contains("every record of it reads") && !ran.stderr.contains("the damaged journal"));
     assert!(ran.stderr.contains("only one of the two may go on"), "{}", ran.stderr);
+    // So is one of which only a copy of a header is lost, which stops a start.
+    bench.flip("data/segments/000000000001.seg", 100);
+    let ran = bench.run(&["journal", "repair", "data", "third", "--key-file", "key"]).expect(0);
+    assert!(ran.stdout.contains("damaged: ") && ran.stderr.contains("every record of it reads"), "{ran:?}");
+    bench.flip("data/segments/000000000001.seg", 100);
     // With a file beside the segments lost it is not sound, and yet nothing is missing.
     bench.remove("data/store");
     let ran = bench.run(&["journal", "repair", "data", "again", "--key-file", "key"]).expect(0);

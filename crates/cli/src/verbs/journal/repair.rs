@@ -86,7 +86,9 @@ pub fn run(args: &Repair, render: Render) -> Result<Exit> {
     } else {
         render.data(&text(&answer))?;
     }
-    if answer.problems.is_empty() && answer.gaps.is_empty() && answer.losses.is_empty() {
+    let all_reads = answer.gaps.is_empty() && answer.losses.is_empty();
+    // Fenced for what it found, and not for what the journal was before: then something may be missing all the same.
+    if all_reads && (answer.problems.is_empty() || !answer.fenced) {
         render.note(
             "every record of it reads: the new one is the same journal once more, and only one of the two may go on",
         );
