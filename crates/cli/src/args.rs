@@ -11,6 +11,7 @@ pub mod token;
 mod transfer;
 
 use std::net::SocketAddr;
+use std::os::unix::net::SocketAddr as SocketPath;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -395,10 +396,10 @@ pub enum Listen {
 /// A literal address, or `localhost`: other names could mean another machine tomorrow.
 fn listen(text: &str) -> Result<Listen, &'static str> {
     if let Some(path) = text.strip_prefix("unix:") {
-        return if path.is_empty() {
-            Err("a socket's path follows `unix:`")
-        } else {
-            Ok(Listen::Unix(path.into()))
+        return match (path.is_empty(), SocketPath::from_pathname(path)) {
+            (true, _) => Err("a socket's path follows `unix:`"),
+            (false, Err(_)) => Err("the path of a socket has at most 107 bytes"),
+            (false, Ok(_)) => Ok(Listen::Unix(path.into())),
         };
     }
     let literal = match text.strip_prefix("localhost:") {

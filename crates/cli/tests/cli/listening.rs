@@ -32,6 +32,17 @@ fn over_unix(bench: &Bench, text: &str) -> String {
 }
 
 #[test]
+fn a_path_that_no_socket_can_have_is_refused_before_anything_is_opened() {
+    let bench = Bench::new();
+    for path in ["unix:".to_owned(), format!("unix:{}", "s".repeat(108))] {
+        let ran =
+            bench.run(&["serve", "--data-dir", "data", "--key-file", "key", "--listen", &path]).expect(2);
+        assert!(ran.stderr.contains("path"), "{}", ran.stderr);
+    }
+    assert!(!bench.path("data").exists());
+}
+
+#[test]
 #[expect(clippy::disallowed_methods, reason = "a test looks at files from outside")]
 fn a_socket_is_private_and_its_name_goes_with_the_node() {
     let bench = Bench::new();

@@ -237,6 +237,21 @@ fn a_damaged_journal_is_exported_as_far_as_it_reads() {
     bench.run(&["journal", "replay", "new", &ids[1], "--key-file", "new.key"]).expect(4);
 }
 
+#[test]
+fn a_pipe_is_no_export() {
+    let bench = Bench::new();
+    for input in ["/dev/stdin", "/dev/null"] {
+        let ran = bench.run(&["journal", "import", input, "new", "--key-file", "new.key"]).expect(2);
+        assert_eq!(ran.word(), "bad_export");
+        assert!(
+            ran.stderr.contains("next: write what comes from a pipe into a file first"),
+            "{}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("file system"), "{}", ran.stderr);
+    }
+}
+
 /// Of an execution that lies in the hole as a whole the export knows nothing: it is not among those that lack events.
 #[test]
 fn an_export_with_a_hole_is_imported_only_on_purpose() {

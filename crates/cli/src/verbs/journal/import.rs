@@ -6,8 +6,8 @@ use std::io::{BufReader, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sealog_disk::Disk;
 use sealog_disk::real::{Sibling, open_regular};
+use sealog_disk::{Disk, ErrorKind};
 use sealog_engine::store::journal::transfer::{
     Broken, Checked, ImportError, Imported, check, import, lines::LineError,
 };
@@ -93,8 +93,12 @@ struct Input<'a> {
 
 impl Input<'_> {
     fn open(path: &Path) -> Result<Input<'_>> {
-        let file = open_regular(path)
-            .map_err(|error| bad_export(path, "it is no regular file that can be read").unread(error))?;
+        let file = open_regular(path).map_err(|error| match error.kind {
+            // It is read twice, so that nothing is made of half an export.
+            ErrorKind::Unsupported => bad_export(path, "it is no regular file")
+                .next("write what comes from a pipe into a file first"),
+            _ => bad_export(path, "it is no regular file that can be read").unread(error),
+        })?;
         Ok(Input { path, file })
     }
 
