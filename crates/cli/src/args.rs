@@ -310,6 +310,9 @@ pub struct Backup {
     /// An absent or empty directory, or an earlier backup of this journal
     #[arg(value_name = "DEST")]
     pub dest: PathBuf,
+    /// Refuse (exit code 10) where DEST is no backup yet, as the place of a volume that is not mounted is none
+    #[arg(long)]
+    pub no_create: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]

@@ -1042,7 +1042,7 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__journal__subcmd__backup)
-            opts="-h -V --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
+            opts="-h -V --no-create --allow-network-fs --key-file --key-fd --passphrase-file --prompt --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -290,6 +290,7 @@ complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_s
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l key-fd -d 'Read the key from this inherited file descriptor' -r
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l no-create -d 'Refuse (exit code 10) where DEST is no backup yet, as the place of a volume that is not mounted is none'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'

@@ -68,6 +68,24 @@ fn a_backup_has_exit_codes_of_its_own() {
     assert_eq!(backup(&bench).expect(13).error()["code"], "damaged");
 }
 
+/// What cron runs must not fill the disk below a volume that is not mounted.
+#[test]
+fn only_an_earlier_backup_is_copied_into_where_that_is_asked() {
+    let bench = Bench::new();
+    bench.finished();
+    let only_again = ["journal", "backup", "data", "copy", "--no-create", "--key-file", "key"];
+    assert_eq!(bench.run(&only_again).expect(10).word(), "no_backup");
+    assert!(!bench.path("copy").exists());
+    bench.make_dir("copy", 0o700);
+    assert_eq!(bench.run(&only_again).expect(10).word(), "no_backup");
+    assert!(bench.files("copy").is_empty());
+    backup(&bench).expect(0);
+    bench.run(&["run", "more", "--data-dir", "data", "--key-file", "key"]).expect(0);
+    bench.run(&only_again).expect(0);
+    bench.flip("copy/manifest", 1300);
+    assert_eq!(bench.run(&only_again).expect(13).word(), "damaged");
+}
+
 #[test]
 fn a_backup_of_another_history_is_refused_and_changes_nothing() {
     let bench = Bench::new();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sealog_disk::Disk;
-use sealog_journal::backup;
+use sealog_journal::{BackupDisk, backup};
 use serde::Serialize;
 
 use crate::again::same_key;
@@ -37,9 +37,13 @@ pub fn run(args: &Backup, render: Render) -> Result<Exit> {
     let config = opening::for_reading(&args.dir, args.place, &args.key, render)?;
     let target = match places::open_if_there(&args.dest, args.place, render)? {
         Some(target) => target,
+        None if args.no_create => return Err(no_backup(args)),
         None => places::make(&args.dest, args.place, render)?,
     };
     let target: Arc<dyn Disk> = Arc::new(target);
+    if args.no_create && BackupDisk::open(&target).map_err(|error| failed(error, args))?.is_none() {
+        return Err(no_backup(args));
+    }
     let taken = backup(&config, &target).map_err(|error| failed(error, args))?;
     let answer = Answer {
         store_id: hex(&taken.store_id),
@@ -67,6 +71,13 @@ pub fn run(args: &Backup, render: Render) -> Result<Exit> {
         render.note("a node is running: what is proven durable was copied");
     }
     Ok(Exit::Success)
+}
+
+fn no_backup(args: &Backup) -> Failure {
+    Failure::new(Exit::NoJournal, "no_backup", "there is no earlier backup here").next(format!(
+        "check that the volume of {} is mounted; only for a first backup: the same command without --no-create",
+        shown(&args.dest)
+    ))
 }
 
 fn failed(error: sealog_journal::JournalError, args: &Backup) -> Failure {
