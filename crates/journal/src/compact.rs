@@ -89,6 +89,8 @@ impl Work for Compaction {
 
     fn step(&mut self, shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt> {
         let policy = online(shared);
+        // What waits for the budget is refused; that is worse than commits that are slow.
+        pace.urgent(is_pressed(&shared.read(), &shared.tuning));
         match shared.tuning.compact.then(|| self.rewrite(shared, policy, pace)).transpose()?.flatten() {
             Some(outcome) => {
                 tracing::info!(

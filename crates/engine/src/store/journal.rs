@@ -22,6 +22,7 @@ mod watch;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sealog_disk::Clock;
@@ -57,7 +58,12 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Held while what an earlier process left is ended.
     ending: tokio::sync::Mutex<()>,
+    /// When a creation last looked whether something must go for the disk's sake; milliseconds of the wall clock.
+    looked_ms: AtomicU64,
 }
+
+/// Between two such looks: each adds up what the segments hold.
+const LOOK_MS: u64 = 20;
 
 /// Where the journal's blocking calls run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,6 +205,11 @@ impl Shared {
         let labels = labels.transpose()?;
         if let Some(claim) = self.decide(&new, &first).await? {
             return Ok(claim);
+        }
+        let now_ms = self.clock.wall_ms();
+        if now_ms.abs_diff(self.looked_ms.load(Ordering::Relaxed)) >= LOOK_MS {
+            self.looked_ms.store(now_ms, Ordering::Relaxed);
+            self.relieve();
         }
         let created = records::created(new.id, new.created_at, new.identity);
         let records =

@@ -2,6 +2,7 @@
 //! `interrupted`'s.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use sealog_disk::ErrorKind;
@@ -130,7 +131,8 @@ impl JournalStore {
         let clock = Arc::clone(&config.clock);
         let state = Mutex::new(state);
         let ending = tokio::sync::Mutex::default();
-        let shared = Shared { journal, clock, blocking, fenced: false, state, ending };
+        let looked_ms = AtomicU64::default();
+        let shared = Shared { journal, clock, blocking, fenced: false, state, ending, looked_ms };
         Ok(JournalStore { shared: Arc::new(shared) })
     }
 
@@ -224,7 +226,8 @@ fn start(
     let clock = Arc::clone(&config.clock);
     let state = Mutex::new(state);
     let (fenced, ending) = (rebuild.fence.is_up(), tokio::sync::Mutex::default());
-    let shared = Shared { journal, clock, blocking, fenced, state, ending };
+    let looked_ms = AtomicU64::default();
+    let shared = Shared { journal, clock, blocking, fenced, state, ending, looked_ms };
     let store = JournalStore { shared: Arc::new(shared) };
     Ok((store, Opened { recovery, interrupted, unended: count, clock: found }))
 }
