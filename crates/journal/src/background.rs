@@ -14,6 +14,8 @@ const REST: Duration = Duration::from_secs(5);
 const REST_DOUBLINGS_MAX: u32 = 7;
 /// Between two looks for work.
 const IDLE_PAUSE: Duration = Duration::from_millis(100);
+/// The same, while there was something just now that goes on coming.
+const SOON_PAUSE: Duration = Duration::from_millis(10);
 /// Between two looks at the commits while they are slow.
 const STRAINED_PAUSE: Duration = Duration::from_millis(50);
 /// On a disk whose commits are never even, work goes on at least this often, one piece at a time.
@@ -24,6 +26,8 @@ const STRAINED_MAX: Duration = Duration::from_secs(5);
 pub(crate) enum Step {
     /// There was nothing to do.
     Idle,
+    /// What there was is done, and more is to be expected.
+    Soon,
     /// Something was done; there may be more.
     Done,
 }
@@ -123,6 +127,14 @@ impl Pace<'_> {
         self.urgent = urgent;
     }
 
+    /// As [`Pace::spend`], of what costs the disk nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn goes_on(&self) -> Result<(), Halt> {
+        if is_over(self.shared) { Err(Halt::Stopped) } else { Ok(()) }
+    }
+
     /// Call after so many bytes were read or written.
     ///
     /// # Errors
@@ -141,7 +153,7 @@ impl Pace<'_> {
                 pause(shared, STRAINED_PAUSE);
             }
         }
-        if is_over(shared) { Err(Halt::Stopped) } else { Ok(()) }
+        self.goes_on()
     }
 }
 
@@ -194,12 +206,13 @@ impl Background {
         }
     }
 
-    /// One step of the first kind that has something to do. `false`: none has, or the journal is over.
-    pub fn step(&mut self, shared: &Shared, waits: bool) -> bool {
+    /// One step of the first kind that has something to do that takes its time; idle also if the journal is over.
+    pub fn step(&mut self, shared: &Shared, waits: bool) -> Step {
+        let mut rest = Step::Idle;
         for kind in &mut self.kinds {
             let now = shared.clock.monotonic();
             if is_over(shared) {
-                return false;
+                return Step::Idle;
             }
             if kind.failures > 0 && now < kind.rests_until {
                 continue;
@@ -208,11 +221,12 @@ impl Background {
             let mut pace = Pace { shared, bucket, strain, waits, urgent: false };
             match kind.work.step(shared, &mut pace) {
                 Ok(Step::Idle) => kind.failures = 0,
+                Ok(Step::Soon) => (kind.failures, rest) = (0, Step::Soon),
                 Ok(Step::Done) => {
                     kind.failures = 0;
-                    return true;
+                    return Step::Done;
                 }
-                Err(Halt::Stopped) => return false,
+                Err(Halt::Stopped) => return Step::Idle,
                 Err(Halt::Failed(error)) => {
                     tracing::warn!(error = %error, work = kind.work.name(), "work in the background failed");
                     kind.rests_until = now + REST * (1 << kind.failures.min(REST_DOUBLINGS_MAX));
@@ -220,14 +234,16 @@ impl Background {
                 }
             }
         }
-        false
+        rest
     }
 
     /// What the thread does until the journal is closed or poisoned.
     pub fn run(&mut self, shared: &Shared) {
         while !is_over(shared) {
-            if !self.step(shared, true) {
-                pause(shared, IDLE_PAUSE);
+            match self.step(shared, true) {
+                Step::Idle => pause(shared, IDLE_PAUSE),
+                Step::Soon => pause(shared, SOON_PAUSE),
+                Step::Done => {}
             }
         }
     }
@@ -310,7 +326,7 @@ mod tests {
         let second = told('b', vec![Ok(Step::Done)]);
         let mut background = Background::new(1, vec![first, second]);
         let mut steps = |count: usize| -> (Vec<bool>, String) {
-            let more = (0..count).map(|_| background.step(&shared, false)).collect();
+            let more = (0..count).map(|_| background.step(&shared, false) == Step::Done).collect();
             (more, std::mem::take(&mut *lock(&asked)))
         };
         assert_eq!(steps(3), (vec![true, true, false], "aabb".into()));

@@ -109,6 +109,13 @@ impl FrameCache {
         Ok(frame)
     }
 
+    /// The frame at `at`, if somebody has opened it already and it is still here.
+    pub fn peek(&self, at: CacheKey) -> Option<Arc<OpenedFrame>> {
+        let slot = Arc::clone(self.lock().slots.get(&at)?);
+        let held = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().map(Arc::clone)
+    }
+
     /// What the writer has just made durable; readers of the tail want it next.
     pub fn put(&self, at: CacheKey, frame: OpenedFrame) {
         let bytes = frame.bytes();

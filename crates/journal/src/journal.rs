@@ -10,7 +10,7 @@ use sealog_journal_format::FrameKind;
 use sealog_journal_format::record::check_unit;
 use sealog_journal_format::summary::SummaryReader;
 
-use crate::background::{Background, Work};
+use crate::background::{Background, Step, Work};
 use crate::cache::FrameCache;
 use crate::compact::Compaction;
 use crate::completion::{Completion, Dispatcher, Ticket};
@@ -298,7 +298,7 @@ impl Journal {
 
     /// One step of what may take its time; only for a journal opened without threads. Returns whether more may wait.
     pub fn tend(&self) -> bool {
-        shared::lock(&self.inner.background).step(&self.inner.shared, false)
+        shared::lock(&self.inner.background).step(&self.inner.shared, false) == Step::Done
     }
 
     pub(crate) fn shared(&self) -> &Shared {

@@ -26,6 +26,37 @@ pub(crate) struct Expect {
     pub chain: [u8; 16],
 }
 
+impl Expect {
+    /// At the beginning of a segment whose predecessor ends so.
+    pub fn behind(previous: &EndRecord) -> Expect {
+        Expect {
+            index: 0,
+            offset: limits::DATA_START,
+            sequence: previous.last_sequence + 1,
+            chain: previous.chain,
+        }
+    }
+
+    /// Behind this frame, which is in its place.
+    pub fn over(&self, header: &FrameHeader) -> Expect {
+        self.over_bytes(header, &header.encode())
+    }
+
+    fn over_bytes(&self, header: &FrameHeader, bytes: &[u8; limits::FRAME_HEADER_BYTES]) -> Expect {
+        Expect {
+            index: self.index + 1,
+            offset: self.offset + header.frame_bytes(),
+            sequence: match header.kind {
+                FrameKind::Group => self.sequence + u64::from(header.record_count),
+                FrameKind::Link | FrameKind::Seal | FrameKind::Folded | FrameKind::Sources => {
+                    header.first_sequence
+                }
+            },
+            chain: sealog_seal::chain(&self.chain, bytes),
+        }
+    }
+}
+
 /// A frame that is whole, authentic and in its place. What it holds stays in the walker's memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Walked {
@@ -75,12 +106,7 @@ impl<'s> Walker<'s> {
         uncached: bool,
         codec: &'s dyn Codec,
     ) -> Result<Walker<'s>> {
-        let next = Expect {
-            index: 0,
-            offset: limits::DATA_START,
-            sequence: previous.last_sequence + 1,
-            chain: previous.chain,
-        };
+        let next = Expect::behind(previous);
         let window = Window::new(segment.file()?, segment.length, uncached);
         Ok(Walker {
             segment,
@@ -335,17 +361,7 @@ impl<'s> Walker<'s> {
     }
 
     fn advance(&mut self, header: &FrameHeader, bytes: &[u8; limits::FRAME_HEADER_BYTES]) {
-        self.next = Expect {
-            index: self.next.index + 1,
-            offset: self.next.offset + header.frame_bytes(),
-            sequence: match header.kind {
-                FrameKind::Group => self.next.sequence + u64::from(header.record_count),
-                FrameKind::Link | FrameKind::Seal | FrameKind::Folded | FrameKind::Sources => {
-                    header.first_sequence
-                }
-            },
-            chain: sealog_seal::chain(&self.next.chain, bytes),
-        };
+        self.next = self.next.over_bytes(header, bytes);
         self.sealed = header.kind == FrameKind::Seal;
     }
 }

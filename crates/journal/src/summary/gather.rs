@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::sync::Arc;
 
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX, KIND_RESTORED};
 use sealog_journal_format::limits::{DIGEST_BYTES_MAX, SUMMARY_BODY_BYTES_MAX};
@@ -39,8 +40,8 @@ struct Run {
 pub(super) struct Unsummarised;
 
 #[derive(Debug)]
-pub(super) struct Gather<'c> {
-    codec: &'c dyn Codec,
+pub(super) struct Gather {
+    codec: Arc<dyn Codec>,
     open: HashMap<StreamId, usize, BuildHasherDefault<IdHasher>>,
     runs: Vec<Run>,
     own: Vec<Record>,
@@ -50,8 +51,8 @@ pub(super) struct Gather<'c> {
     bytes: usize,
 }
 
-impl<'c> Gather<'c> {
-    pub fn new(codec: &'c dyn Codec) -> Gather<'c> {
+impl Gather {
+    pub fn new(codec: Arc<dyn Codec>) -> Gather {
         let (open, runs, own, marks) = (HashMap::default(), Vec::new(), Vec::new(), Vec::new());
         Gather { codec, open, runs, own, marks, newest_ms: 0, bytes: 0 }
     }

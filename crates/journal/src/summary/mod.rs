@@ -4,6 +4,7 @@
 mod apply;
 mod file;
 mod gather;
+mod taken;
 mod work;
 
 pub(crate) use apply::apply;

@@ -1,37 +1,31 @@
-//! Writes the summaries that are missing, one ended segment a step, and removes those of segments that are gone.
+//! Writes the summaries that are missing, one ended segment a step, and removes those of segments that are gone. Where
+//! none is missing it goes along with the segment that is being written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sealog_disk::{FileKind, Folder, Name};
-use sealog_journal_format::end::EndRecord;
-use sealog_journal_format::frame::FrameKind;
 use sealog_journal_format::names::SegmentName;
-use sealog_journal_format::record::GroupReader;
 
 use crate::background::{Halt, Pace, Step, Work};
 use crate::codec::Codec;
 use crate::error::JournalError;
-use crate::record::Record;
 use crate::recovery::scan::peek_link;
 use crate::recovery::sweep;
-use crate::recovery::table::Found;
-use crate::recovery::walk::{Step as Walked, Walked as Frame, Walker};
 use crate::segment::Segment;
 use crate::shared::{Catalog, Shared};
 use crate::store;
 use crate::summary::file::{self, discard};
-use crate::summary::gather::{Gather, Unsummarised};
+use crate::summary::taken::Taken;
 use crate::writer::prepare;
-
-/// Bytes read between two looks at the pace.
-const PIECE_BYTES: u64 = 256 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Summarise {
     codec: Arc<dyn Codec>,
     /// Segments that have a good summary, or can have none: number and generation.
     settled: BTreeSet<(u64, u64)>,
+    /// The segment that is being written, as far as it was taken up.
+    following: Option<((u64, u64), Taken)>,
     /// How often files had been replaced when the folder was tidied.
     tidied: Option<u64>,
 }
@@ -39,7 +33,7 @@ pub(crate) struct Summarise {
 impl Summarise {
     /// `good` are the segments whose summary this start has used.
     pub fn new(codec: Arc<dyn Codec>, good: BTreeSet<(u64, u64)>) -> Summarise {
-        Summarise { codec, settled: good, tidied: None }
+        Summarise { codec, settled: good, following: None, tidied: None }
     }
 
     /// Ended segments that are not settled, the oldest first, with the successor whose link says how each ends.
@@ -63,8 +57,35 @@ impl Summarise {
         Some((pair.0, pair.1, waiting.next().is_some()))
     }
 
+    /// Takes up what was written since the last look. It has to be done once, and now it is still in memory: once the
+    /// segment has ended, its summary is soon there.
+    fn follow(&mut self, shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt> {
+        let Some((segment, frames)) = being_written(shared) else { return Ok(Step::Idle) };
+        let identity = identity(&segment);
+        if self.settled.contains(&identity) {
+            return Ok(Step::Idle);
+        }
+        let mut taken = match self.following.take().filter(|(followed, _)| *followed == identity) {
+            Some((_, taken)) => taken,
+            None => {
+                let Some(start) = peek_link(&segment, false, &*self.codec)? else { return Ok(Step::Idle) };
+                Taken::nothing(start, Arc::clone(&self.codec))
+            }
+        };
+        if taken.frames() == frames {
+            self.following = Some((identity, taken));
+            return Ok(Step::Idle);
+        }
+        if taken.go_on(shared, pace, &segment, frames)? {
+            self.following = Some((identity, taken));
+        } else {
+            self.settled.insert(identity);
+        }
+        Ok(Step::Soon)
+    }
+
     fn summarise(
-        &self,
+        &mut self,
         shared: &Shared,
         pace: &mut Pace<'_>,
         segment: &Segment,
@@ -82,7 +103,16 @@ impl Summarise {
         if file::load(disk, segment, &end, version).is_some() {
             return Ok(());
         }
-        let Some(body) = self.gather(pace, segment, &start, &end)? else { return Ok(()) };
+        let followed = self.following.take().filter(|(followed, _)| *followed == identity(segment));
+        let mut taken = match followed {
+            Some((_, taken)) => taken,
+            None => Taken::nothing(start, Arc::clone(&self.codec)),
+        };
+        // Damage is not this one's to judge: the scrub comes here, too.
+        let whole = taken.go_on(shared, pace, segment, end.frames)? && taken.ends_at(&end);
+        segment.release();
+        let body = if whole { taken.finish(start.last_sequence + 1) } else { None };
+        let Some(body) = body else { return Ok(()) };
         let mut random = [0; 32];
         shared.entropy.fill(&mut random).map_err(|_| JournalError::NoRandomness)?;
         let salt = sealog_seal::sha256(&[&random, &prepare::hedge(shared, &segment.header)]);
@@ -91,73 +121,19 @@ impl Summarise {
         tracing::debug!(segment = segment.number, bytes, "summary written");
         pace.spend(bytes)
     }
+}
 
-    /// The body of the summary; `None` if there can be none.
-    fn gather(
-        &self,
-        pace: &mut Pace<'_>,
-        segment: &Segment,
-        start: &EndRecord,
-        end: &EndRecord,
-    ) -> Result<Option<Vec<u8>>, Halt> {
-        let mut walker = Walker::new(segment, start, false, &*self.codec)?;
-        let mut gather = Gather::new(&*self.codec);
-        let mut paid = walker.next.offset;
-        while walker.next.index < end.frames {
-            let frame = match walker.step()? {
-                Walked::Frame(frame) => frame,
-                // Damage is not this one's to judge: the scrub comes here, too.
-                Walked::Stop(
-                    Found::Nothing | Found::Bad | Found::Foreign | Found::NamedEnd | Found::HeaderCopy,
-                ) => {
-                    return Ok(None);
-                }
-            };
-            if take(&mut gather, segment, &mut walker, &frame).is_err() {
-                return Ok(None);
-            }
-            if walker.next.offset - paid >= PIECE_BYTES {
-                pace.spend(walker.next.offset - paid)?;
-                paid = walker.next.offset;
-            }
-        }
-        segment.release();
-        if walker.end() != *end {
-            return Ok(None);
-        }
-        Ok(gather.finish(start.last_sequence + 1).ok())
-    }
+/// The segment that this writer writes, and how many of its frames are durable.
+fn being_written(shared: &Shared) -> Option<(Arc<Segment>, u64)> {
+    let catalog = shared.read();
+    let end = &catalog.durable.end;
+    let (active, _) = catalog.active.as_ref()?;
+    let segment = catalog.segments.get(&end.segment).filter(|segment| segment.name == *active)?;
+    Some((Arc::clone(segment), end.frames))
 }
 
 fn identity(segment: &Segment) -> (u64, u64) {
     (segment.number, segment.header.generation)
-}
-
-/// The records of a frame, or those that it has put in order; where reading by sequence may begin.
-fn take(
-    gather: &mut Gather<'_>,
-    segment: &Segment,
-    walker: &mut Walker<'_>,
-    frame: &Frame,
-) -> Result<(), Unsummarised> {
-    if segment.is_compacted() {
-        // Read from its beginning: any of its frames may hold an early record.
-        if frame.header.kind == FrameKind::Sources {
-            gather.frame(frame.offset, frame.header.first_sequence);
-        }
-        return walker
-            .take_ready()
-            .into_iter()
-            .try_for_each(|placed| gather.record(placed.offset, &placed.record));
-    }
-    let Ok(group) = GroupReader::new(walker.plaintext(), frame.header.record_count) else { return Ok(()) };
-    gather.frame(frame.offset, frame.header.first_sequence);
-    let mut record = Record::blank();
-    for (read, sequence) in group.zip(frame.header.first_sequence..) {
-        record.take(&read.map_err(|_| Unsummarised)?, sequence, segment.header.epoch);
-        gather.record(frame.offset, &record)?;
-    }
-    Ok(())
 }
 
 impl Work for Summarise {
@@ -170,7 +146,9 @@ impl Work for Summarise {
         if self.tidied.replace(switches) != Some(switches) {
             remove_orphans(shared)?;
         }
-        let Some((segment, successor, behind)) = self.next(shared) else { return Ok(Step::Idle) };
+        let Some((segment, successor, behind)) = self.next(shared) else {
+            return self.follow(shared, pace);
+        };
         pace.urgent(behind);
         let done = self.summarise(shared, pace, &segment, &successor);
         if !matches!(done, Err(Halt::Stopped)) {

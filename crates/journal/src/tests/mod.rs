@@ -46,6 +46,7 @@ mod splice;
 mod splice_headers;
 mod splice_heads;
 mod summaries;
+mod summaries_followed;
 mod tails;
 mod tails_writes;
 mod writer;
