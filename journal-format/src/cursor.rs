@@ -54,7 +54,13 @@ impl<'a> Cursor<'a> {
                 self.at += 1;
                 Ok(u64::from(byte))
             }
-            Some(_) => self.long_varint(field),
+            Some(&low) => match self.bytes.get(self.at + 1) {
+                Some(&high @ 1..0x80) => {
+                    self.at += 2;
+                    Ok(u64::from(low & 0x7f) | u64::from(high) << 7)
+                }
+                Some(_) | None => self.long_varint(field),
+            },
             None => Err(Why::Short.of(field, self.at)),
         }
     }

@@ -58,8 +58,10 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(first_sequence: u64) -> Entry {
-        Entry { first_sequence, facts: StreamFacts::NONE, frames: FrameList::default() }
+    /// Without frames, whose places will be in this memory.
+    fn new(first_sequence: u64, memory: Vec<u8>) -> Entry {
+        let frames = FrameList { bytes: memory, last: None };
+        Entry { first_sequence, facts: StreamFacts::NONE, frames }
     }
 
     /// A run of its records in one segment; how many frames are new to it.
@@ -201,9 +203,14 @@ pub(crate) struct Index {
     live: HashMap<StreamId, Entry, BuildHasherDefault<IdHasher>>,
     ended: EndedStreams,
     tallies: BTreeMap<u64, Tally>,
+    /// Memory of the list of frames that was packed last, for the next one.
+    spare: Vec<u8>,
 }
 
 impl Index {
+    /// Room for the places of a dozen frames of one segment.
+    const FRAMES_BYTES: usize = 32;
+
     pub fn add(&mut self, frame: FrameRef, record: &Record) {
         if record.kind == KIND_FORGET {
             self.tallies.entry(frame.segment).or_default().forgets += 1;
@@ -237,32 +244,42 @@ impl Index {
             if run.closed
                 && let Some(entry) = self.live.remove(&stream)
             {
-                self.end(stream, &entry);
+                self.end(stream, entry);
             }
             return;
         }
         let before = self.ended.take(&stream);
         let was_closed = before.is_some();
-        let mut entry = before.unwrap_or_else(|| Entry::new(first_sequence));
+        let mut entry = before.unwrap_or_else(|| {
+            let mut memory = std::mem::take(&mut self.spare);
+            memory.reserve(Self::FRAMES_BYTES);
+            Entry::new(first_sequence, memory)
+        });
         let pushed = entry.add(run, frames);
         let tally = self.tallies.entry(segment).or_default();
         tally.all += pushed;
         if was_closed {
             tally.closed += pushed;
-            self.ended.insert(stream, &entry);
+            self.pack(stream, entry);
         } else if entry.facts.closed {
-            self.end(stream, &entry);
+            self.end(stream, entry);
         } else {
             self.live.insert(stream, entry);
         }
     }
 
     /// A stream has got its closing record.
-    fn end(&mut self, stream: StreamId, entry: &Entry) {
+    fn end(&mut self, stream: StreamId, entry: Entry) {
         for (segment, frames) in by_segment(entry.frames.iter()) {
             self.tallies.entry(segment).or_default().closed += frames;
         }
-        self.ended.insert(stream, entry);
+        self.pack(stream, entry);
+    }
+
+    fn pack(&mut self, stream: StreamId, entry: Entry) {
+        self.ended.insert(stream, &entry);
+        self.spare = entry.frames.bytes;
+        self.spare.clear();
     }
 
     fn forget(&mut self, body: &[u8]) {

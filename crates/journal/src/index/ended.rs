@@ -138,7 +138,7 @@ mod tests {
         let mut ended = EndedStreams::default();
         let large = u64::MAX - 1;
         for (n, (value, frames)) in [(0, 1), (3, 12), (1 << 40, 9), (large, 500)].into_iter().enumerate() {
-            let mut entry = Entry::new(value);
+            let mut entry = Entry::new(value, Vec::new());
             for frame in 1..=frames {
                 entry.frames.push(FrameRef { segment: 1 + frame / 100, offset: 8192 + frame % 100 * 9280 });
             }
