@@ -122,9 +122,9 @@ pub(crate) struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Whether this step goes on while commits are slow, too.
-    pub fn urgent(&mut self, urgent: bool) {
-        self.urgent = urgent;
+    /// This step goes on while commits are slow, too.
+    pub fn urgent(&mut self) {
+        self.urgent = true;
     }
 
     /// As [`Pace::spend`], of what costs the disk nothing.

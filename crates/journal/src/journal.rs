@@ -1,7 +1,7 @@
 //! The journal opened for writing: recovery first, then one writer, any number of readers in this process.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ use crate::reader::{SequenceReader, StreamReader};
 use crate::record::{Record, Replay, StreamId, Unit};
 use crate::recovery::apply::{self, Keeping, Repairs};
 use crate::recovery::findings::{FrameView, Scan, SegmentFacts, Sink, TornTail, Unchecked};
-use crate::recovery::scan::{self, ScanOptions};
+use crate::recovery::scan;
 use crate::recovery::set_aside;
 use crate::recovery::sweep::Sweep;
 use crate::rekey;
 use crate::scrub::Scrub;
 use crate::shared::{self, Catalog, Durable, Head, Health, Mark, Shared, Status};
-use crate::store::{Store, store_name};
+use crate::store::{SegmentFiles, Store, store_name};
 use crate::summary::{self, Summarise};
 use crate::writer::core::{Core, Turn};
 use crate::writer::maintain::Maintenance;
@@ -120,28 +120,15 @@ impl Journal {
         let (digest_version, bytes_max) = (config.codec.digest_version(), config.tuning.boot_check_bytes);
         let sweep = replay.takes_digests().then_some(Sweep::Summaries { digest_version, bytes_max });
         let mut build = Build::new(replay);
-        let mut device_read = false;
         let threads = config.tuning.check_threads;
-        let scan = scan::scan_at_start(&store, &head, threads, sweep, &mut build, &mut |judged| {
-            refuse_problems(&store, judged, &head, now_ms)?;
-            device_read = make_durable(&store, judged)?;
-            Ok(())
-        })?;
-        let scan = match scan {
-            Some(scan) => scan,
-            None => {
-                // The cache showed what the device never got: what was taken from it is not so.
-                build.replay.start_over();
-                build = Build::new(build.replay);
-                let options = ScanOptions { uncached_last: true, live: false, threads };
-                scan::scan(&store, &head, options, &mut build)?
-            }
-        };
+        let files = store.segment_files()?;
+        let device_read = make_durable(&store, &files)?;
+        let scan = scan::scan_at_start(&store, &head, files, threads, sweep, &mut build)?;
         refuse_problems(&store, &scan, &head, now_ms)?;
         let mut catalog = build.catalog;
         let keep_ms = u64::try_from(config.tuning.quarantine_keep.as_millis()).unwrap_or(u64::MAX);
         let keeping = Keeping { now_ms, keep_ms };
-        let mut repairs = apply::apply(&store, &head, &scan, keeping)?;
+        let (mut repairs, leftovers) = apply::apply(&store, &head, &scan, keeping)?;
         repairs.root_keys_dropped = rekey::drop_unused_roots(config, &mut store)?;
         // `apply` may have moved the head on.
         let head = if repairs.empty_segment_removed.is_some() {
@@ -164,6 +151,7 @@ impl Journal {
         fill_catalog(&mut catalog, &scan, epoch - 1, config.clock.monotonic());
         let writer = HeadWriter::open(&*store.disk, &store.keyring, &head)?;
         let journal = assemble(config, store, writer, &scan, catalog, epoch, Some(held))?;
+        *shared::lock(&journal.inner.shared.leftovers) = leftovers;
         Ok((journal, report))
     }
 
@@ -346,8 +334,9 @@ impl Drop for Inner {
 }
 
 /// F2: what an earlier writer left in the page cache after a failed sync must not be taken for durable. A sync error
-/// stops the start; what the scan reads behind this comes from the device. `false`: it will come from the cache.
-fn make_durable(store: &Store, scan: &Scan) -> Result<bool> {
+/// stops the start before anything is read; the scan reads the last segment from the device. `false`: it will come from
+/// the cache.
+fn make_durable(store: &Store, files: &SegmentFiles) -> Result<bool> {
     // Names that a killed process made may be visible and not durable; from here on they are relied upon.
     for folder in [Folder::Root, Folder::Segments] {
         match store.disk.sync_folder(folder) {
@@ -356,11 +345,15 @@ fn make_durable(store: &Store, scan: &Scan) -> Result<bool> {
         }
     }
     let mut device_read = true;
-    for segment in scan.opened.iter().rev().take(2) {
-        let writable = store.disk.open_for_write(&segment.name)?;
+    for (_, name) in files.chain.iter().rev().take(scan::NEWEST) {
+        let writable = store.disk.open_for_write(name)?;
         writable.sync_data()?;
         let mut byte = [0];
-        device_read &= writable.read_uncached(&mut byte, 0)?;
+        device_read &= match writable.read_uncached(&mut byte, 0) {
+            // An empty file is for the scan to judge.
+            Err(e) if e.kind == ErrorKind::ShortRead => true,
+            other => other?,
+        };
         writable.close()?;
     }
     Ok(device_read)
@@ -483,11 +476,13 @@ fn assemble(
         counting: Counting::default(),
         preparation: Preparing::default(),
         named,
+        leftovers: Mutex::default(),
         head: Mutex::new(Head { writer, rewritten: config.clock.monotonic() }),
         status: Mutex::new(Status::default()),
         durable_sequence: AtomicU64::new(scan.end.last_sequence),
         moved: Condvar::new(),
         stop_helper: AtomicBool::new(false),
+        helper: OnceLock::new(),
         roll_wanted: AtomicBool::new(false),
         tuning,
     });

@@ -22,6 +22,7 @@ mod index;
 mod journal;
 mod keyring_files;
 mod lock;
+mod read_ahead;
 mod reader;
 mod record;
 mod recovery;

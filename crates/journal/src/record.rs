@@ -95,10 +95,6 @@ impl Record {
 pub trait Replay {
     fn record(&mut self, record: &Record);
 
-    /// Everything taken so far is void: a start has found that the device holds something else than the page cache
-    /// showed, and begins anew.
-    fn start_over(&mut self);
-
     /// Whether [`Replay::digest`] may stand for the records of a segment.
     fn takes_digests(&self) -> bool {
         false
@@ -128,8 +124,6 @@ pub struct Ignore;
 
 impl Replay for Ignore {
     fn record(&mut self, _record: &Record) {}
-
-    fn start_over(&mut self) {}
 
     fn takes_digests(&self) -> bool {
         true

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
+use std::thread::Thread;
 use std::time::Duration;
 
 use sealog_disk::{Clock, Entropy, ErrorKind, FileId, Name};
@@ -17,6 +20,7 @@ use crate::counters::Counting;
 use crate::error::JournalError;
 use crate::head::HeadWriter;
 use crate::index::Index;
+use crate::recovery::apply::Leftovers;
 use crate::segment::Segment;
 use crate::store::Store;
 use crate::writer::prepare::Preparing;
@@ -150,12 +154,16 @@ pub(crate) struct Shared {
     pub counting: Counting,
     pub preparation: Preparing,
     pub head: Mutex<Head>,
+    /// What the start has left for later.
+    pub leftovers: Mutex<Leftovers>,
     /// What must stay under its name as long as this journal is open, beside the active segment.
     pub named: Vec<(Name, FileId)>,
     pub status: Mutex<Status>,
     pub durable_sequence: AtomicU64,
     pub moved: Condvar,
     pub stop_helper: AtomicBool,
+    /// The thread that prepares segments, once it runs.
+    pub helper: OnceLock<Thread>,
     /// The next frame begins a new segment: the active one has held what was forgotten for long.
     pub roll_wanted: AtomicBool,
 }

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use sealog_disk::{AlignedBuf, DIRECT_ALIGN, LogFile, io};
 
 use crate::error::Result;
+use crate::read_ahead::{HEADROOM_BYTES, ReadAhead};
 
 const CHUNK_BYTES: usize = 256 << 10;
 /// Many windows see no more than the first frame.
 const FIRST_CHUNK_BYTES: usize = 16 << 10;
-/// Each read past the cache has a price of its own.
+/// Zeros that are read past the cache as well. Few in tests, whose segments are short.
+const ZEROS_PAST_CACHE_BYTES: u64 = if cfg!(test) { 4 << 10 } else { 256 << 10 };
+/// Each read past the cache has a price of its own. With the lead, whole.
 const UNCACHED_CHUNK_BYTES: usize = (1 << 20) - 4096;
 
 /// Compared in blocks: most of what is asked about is zero.
@@ -25,15 +28,29 @@ pub(crate) struct Window {
     file: Arc<dyn LogFile>,
     length: u64,
     uncached: bool,
+    /// Of the file, in `memory` from `at` on: `held` bytes.
     start: u64,
     memory: AlignedBuf,
-    /// Bytes of it that were read.
+    at: usize,
     held: usize,
+    ahead: Option<ReadAhead>,
+    /// The page cache shows something where the device has zeros.
+    pub stale: bool,
 }
 
 impl Window {
     pub fn new(file: Arc<dyn LogFile>, length: u64, uncached: bool) -> Window {
-        Window { file, length, uncached, start: 0, memory: AlignedBuf::zeroed(0), held: 0 }
+        let memory = AlignedBuf::zeroed(0);
+        Window { file, length, uncached, start: 0, memory, at: 0, held: 0, ahead: None, stale: false }
+    }
+
+    /// What is read past the cache is read before it is asked for, from `from` on, by a thread of its own.
+    pub fn read_ahead(&mut self, from: u64) {
+        if self.uncached {
+            let from = from - from % DIRECT_ALIGN as u64;
+            (self.start, self.held) = (from, 0);
+            self.ahead = ReadAhead::start(Arc::clone(&self.file), from, self.length);
+        }
     }
 
     pub fn length(&self) -> u64 {
@@ -50,11 +67,17 @@ impl Window {
         if !held {
             self.load(offset, len)?;
         }
-        let at = (offset - self.start) as usize;
-        Ok(self.memory[..self.held].get(at..at + len))
+        let at = self.at + (offset - self.start) as usize;
+        Ok(self.memory[..self.at + self.held].get(at..at + len))
     }
 
     fn load(&mut self, offset: u64, len: usize) -> Result<()> {
+        if let Some(ahead) = self.ahead.take()
+            && self.take_ahead(&ahead, offset, len)?
+        {
+            self.ahead = Some(ahead);
+            return Ok(());
+        }
         let chunk = match (self.uncached, self.held == 0) {
             (true, false) => UNCACHED_CHUNK_BYTES,
             (false, false) => CHUNK_BYTES,
@@ -68,7 +91,7 @@ impl Window {
             self.memory = AlignedBuf::zeroed(want);
         }
         let into = &mut self.memory[..want];
-        (self.start, self.held) = (start, 0);
+        (self.start, self.at, self.held) = (start, 0, 0);
         if self.uncached {
             self.file.read_uncached(into, start)?;
             self.held = want;
@@ -82,11 +105,46 @@ impl Window {
         Ok(())
     }
 
-    /// Whether every byte from `offset` to the end of the file is zero.
+    /// Holds `len` bytes at `offset`, the next piece of the thread that reads ahead behind what is left of the one before.
+    /// `false`: they do not come from there.
+    fn take_ahead(&mut self, ahead: &ReadAhead, offset: u64, len: usize) -> Result<bool> {
+        let Some(left) = (self.start + self.held as u64).checked_sub(offset).filter(|_| offset >= self.start)
+        else {
+            return Ok(false);
+        };
+        let (left, behind) = (left as usize, self.at + self.held);
+        if left > HEADROOM_BYTES {
+            return Ok(false);
+        }
+        let Some(mut piece) = ahead.next().transpose()? else { return Ok(false) };
+        let first = HEADROOM_BYTES - left;
+        piece.memory[first..HEADROOM_BYTES].copy_from_slice(&self.memory[behind - left..behind]);
+        ahead.done(std::mem::replace(&mut self.memory, piece.memory));
+        (self.at, self.start, self.held) = (first, offset, left + piece.len);
+        Ok(self.held >= len)
+    }
+
+    /// Whether every byte from `offset` to the end of the file is zero. Of prepared zeros only the first are read past the
+    /// page cache: what a failed sync leaves in it is newer than what the device has, and before these zeros there was
+    /// nothing. Right behind the data a stale page would hide what was written last.
     pub fn zero_from(&mut self, offset: u64) -> Result<bool> {
+        let first = offset.saturating_add(ZEROS_PAST_CACHE_BYTES);
+        if !self.zero_between(offset, first)? {
+            return Ok(false);
+        }
+        self.ahead = None;
+        if !self.uncached {
+            return self.zero_between(first, u64::MAX);
+        }
+        let mut cached = Window::new(Arc::clone(&self.file), self.length, false);
+        self.stale = !cached.zero_between(offset, first)?;
+        cached.zero_between(first, u64::MAX)
+    }
+
+    fn zero_between(&mut self, offset: u64, end: u64) -> Result<bool> {
         let mut at = offset;
-        while at < self.length {
-            let len = ((self.length - at) as usize).min(CHUNK_BYTES);
+        while at < self.length.min(end) {
+            let len = ((self.length.min(end) - at) as usize).min(CHUNK_BYTES);
             match self.slice(at, len)? {
                 Some(bytes) if is_zero(bytes) => at += len as u64,
                 Some(_) => return Ok(false),

@@ -94,14 +94,7 @@ impl SimDisk {
 
     /// Every file with its bytes as a reader sees them, by `folder/file`.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
-        listing(
-            &self.shared.lock().content,
-            |content, folder| &content.folders.of(folder).cached,
-            |file| &file.cached,
-        )
-        .into_iter()
-        .map(|(name, image)| (name, image.to_vec()))
-        .collect()
+        cached(&self.shared.lock().content).into_iter().map(|(name, image)| (name, image.to_vec())).collect()
     }
 
     /// Every durable file with its durable bytes.
@@ -111,10 +104,19 @@ impl SimDisk {
 
     /// Whether both disks hold the same durable files with the same bytes.
     pub fn same_durable(&self, other: &SimDisk) -> bool {
+        self.same(other, durable)
+    }
+
+    /// Whether both disks show the same files with the same bytes, durable or not.
+    pub fn same_cached(&self, other: &SimDisk) -> bool {
+        self.same(other, cached)
+    }
+
+    fn same(&self, other: &SimDisk, side: impl Fn(&Content) -> BTreeMap<String, &Image>) -> bool {
         // Copies, since the two may be the same disk behind the same lock.
         let ours = self.shared.lock().content.clone();
         let theirs = other.shared.lock().content.clone();
-        let (ours, theirs) = (durable(&ours), durable(&theirs));
+        let (ours, theirs) = (side(&ours), side(&theirs));
         ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(a, b)| a.0 == b.0 && a.1.same(b.1))
     }
 
@@ -191,6 +193,10 @@ fn sides(content: &mut Content, folder: Folder) -> [&mut Entries; 2] {
 
 fn durable(content: &Content) -> BTreeMap<String, &Image> {
     listing(content, |content, folder| &content.folders.of(folder).durable, |file| &file.durable)
+}
+
+fn cached(content: &Content) -> BTreeMap<String, &Image> {
+    listing(content, |content, folder| &content.folders.of(folder).cached, |file| &file.cached)
 }
 
 fn listing<'a>(

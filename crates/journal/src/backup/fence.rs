@@ -54,10 +54,6 @@ impl Replay for Fence {
     fn record(&mut self, record: &Record) {
         self.take(record.kind, &record.body);
     }
-
-    fn start_over(&mut self) {
-        *self = Fence::default();
-    }
 }
 
 /// What [`unfence`] came to.

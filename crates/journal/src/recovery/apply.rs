@@ -1,7 +1,7 @@
 //! The part of recovery that writes, after the verdict: quarantine and cut, clean up, level the keyring (JR-7).
 //! Every step may be repeated by the next start.
 
-use sealog_disk::{Disk, ErrorKind, Folder, LogFile, Name, io};
+use sealog_disk::{Disk, DiskError, ErrorKind, FileKind, Folder, LogFile, Name, io};
 use sealog_journal_format::limits;
 use sealog_journal_format::names::{self, QuarantineName, SegmentName};
 use sealog_seal::StoreId;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::head::{HeadContent, HeadState, HeadWriter};
 use crate::keyring_files;
 use crate::recovery::findings::{Scan, TornTail};
-use crate::store::{self, Store, root_name};
+use crate::store::{self, KeyringCopy, Store, root_name};
 
 const QUARANTINE_FILES_MAX: usize = 64;
 const QUARANTINE_BYTES_MAX: u64 = 64 << 20;
@@ -37,11 +37,47 @@ pub(crate) struct Keeping {
     pub keep_ms: u64,
 }
 
+/// What only takes room: the journal may be opened before it goes. What it took may be long to take away, and where
+/// something else has to be written first, it goes before that.
+#[derive(Debug, Default)]
+pub(crate) struct Leftovers {
+    /// `segments/next` of another writer.
+    next: bool,
+    /// Zeros that were prepared behind this offset of a segment and not used.
+    zeros: Option<(Name, u64)>,
+}
+
+impl Leftovers {
+    /// What stands under `segments/next` is nobody's as long as this says so.
+    pub fn take_next(&mut self) -> bool {
+        std::mem::take(&mut self.next)
+    }
+
+    pub fn cut_zeros(&mut self, disk: &dyn Disk) -> std::result::Result<(), DiskError> {
+        let Some((name, end)) = self.zeros.take() else { return Ok(()) };
+        match cut_at(disk, &name, end) {
+            // Compaction has replaced it.
+            Err(e) if e.kind == ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+}
+
 /// Brings the files to the state that the scan judged them to be in. `scan` has no problems.
-pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan, keeping: Keeping) -> Result<Repairs> {
+pub(crate) fn apply(
+    store: &Store,
+    head: &HeadState,
+    scan: &Scan,
+    keeping: Keeping,
+) -> Result<(Repairs, Leftovers)> {
     let disk = &*store.disk;
     let mut repairs = Repairs::default();
-    remove_leftovers(disk)?;
+    let unused = scan.tails.is_empty()
+        && scan.follower.is_none()
+        && scan.superseded.is_empty()
+        && !scan.stale
+        && store.copies.iter().all(|copy| *copy == KeyringCopy::Good);
+    let mut leftovers = Leftovers { next: remove_leftovers(disk, unused)?, zeros: None };
     remove_aged(disk, keeping)?;
     // Before the head or a segment is written under a key that the other copy may not hold.
     repairs.keyring_levelled = keyring_files::level(store)?;
@@ -53,8 +89,14 @@ pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan, keeping: Keepi
         let copied = quarantine(store, scan, tail, keeping.now_ms)?;
         repairs.tail_quarantined = copied && (at == 0 || repairs.tail_quarantined);
     }
-    if scan.end.segment != 0 {
-        cut(store, scan)?;
+    let last = scan.last_segment().filter(|_| scan.end.segment != 0);
+    match last {
+        Some(last) if unused && last.length > scan.end.end_offset => {
+            leftovers.zeros = Some((last.name.clone(), scan.end.end_offset));
+        }
+        // Also where the length is right already: an earlier start may have failed between its cut and the sync of it.
+        Some(last) => cut_at(disk, &last.name, scan.end.end_offset)?,
+        None => {}
     }
     if let Some(follower) = &scan.follower {
         let mut writer = HeadWriter::open(disk, &store.keyring, head)?;
@@ -66,7 +108,7 @@ pub(crate) fn apply(store: &Store, head: &HeadState, scan: &Scan, keeping: Keepi
         disk.sync_folder(Folder::Segments)?;
         repairs.empty_segment_removed = Some(follower.number);
     }
-    Ok(repairs)
+    Ok((repairs, leftovers))
 }
 
 /// Files whose replacement was read completely and has no problem, or this would not run (JR-15). The sync that was to
@@ -91,10 +133,15 @@ fn remove_superseded(disk: &dyn Disk, scan: &Scan) -> Result<()> {
     Ok(())
 }
 
-/// `next` and temporaries: nothing relies on them, so they go first (they may be all the room there is).
-fn remove_leftovers(disk: &dyn Disk) -> Result<()> {
-    let mut removed = false;
+/// Temporaries and, unless it may stay for now, `next`: nothing relies on them, so they go first (they may be all the room
+/// there is). `true`: `next` is there and stays.
+fn remove_leftovers(disk: &dyn Disk, next_stays: bool) -> Result<bool> {
+    let (mut removed, mut stays) = (false, false);
     for entry in store::list(disk, Folder::Segments)? {
+        if next_stays && entry.file == names::NEXT && entry.kind == FileKind::File {
+            stays = true;
+            continue;
+        }
         let leftover = entry.file == names::NEXT || entry.file.ends_with(".tmp");
         if let Some(name) = Name::new(Folder::Segments, &entry.file).filter(|_| leftover) {
             disk.remove(&name)?;
@@ -111,19 +158,15 @@ fn remove_leftovers(disk: &dyn Disk) -> Result<()> {
     if removed {
         disk.sync_folder(Folder::Segments)?;
     }
-    Ok(())
+    Ok(stays)
 }
 
-/// Cuts the last segment at its end: a torn tail, or zeros that were prepared and not used. A follower's tail goes
-/// with the follower.
-fn cut(store: &Store, scan: &Scan) -> Result<()> {
-    let Some(last) = scan.last_segment() else { return Ok(()) };
-    // Also where the length is right already: an earlier start may have failed between its cut and the sync of it.
-    let file = store.disk.open_for_write(&last.name)?;
-    file.set_length(scan.end.end_offset)?;
+/// Cuts a segment at its end: a torn tail, or zeros that were prepared and not used.
+fn cut_at(disk: &dyn Disk, name: &Name, end: u64) -> std::result::Result<(), DiskError> {
+    let file = disk.open_for_write(name)?;
+    file.set_length(end)?;
     file.sync_all()?;
-    file.close()?;
-    Ok(())
+    file.close()
 }
 
 /// Copies the tail; a second try writes the same file. `false` if there was no room: the cut goes on, it says so.

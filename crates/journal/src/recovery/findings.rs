@@ -218,6 +218,8 @@ pub(crate) struct Scan {
     pub standing_frames: u64,
     /// Places of the last segment that evidence covers.
     pub proven_frames: u64,
+    /// Behind the last segment's end the page cache shows what the device never got.
+    pub stale: bool,
     /// By number; empty but for a start.
     pub unchecked: Vec<Unchecked>,
 }
@@ -235,6 +237,7 @@ impl Scan {
             end: EndRecord::NONE,
             standing_frames: 0,
             proven_frames: 0,
+            stale: false,
             unchecked: Vec::new(),
         }
     }

@@ -24,6 +24,7 @@ mod judge;
 mod ranges;
 mod taken;
 
+pub(crate) use chain::NEWEST;
 pub(crate) use ranges::peek_link;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,10 +36,6 @@ pub(crate) struct ScanOptions {
     /// For what a sweep does beside the walk; none and one are the same.
     pub threads: usize,
 }
-
-/// What a start does between its two looks at the last segment: it refuses what was found, or makes durable what is
-/// there (F2).
-pub(crate) type Relying<'a> = &'a mut dyn FnMut(&Scan) -> Result<()>;
 
 pub(crate) fn scan(
     store: &Store,
@@ -63,23 +60,20 @@ pub(crate) fn scan_files(
         true => sink.parts().map(Sweep::Contents),
         false => Some(Sweep::Verdicts),
     };
-    run(store, head, files, options, sweep, sink, None).map(|(scan, _)| scan)
+    run(store, head, files, options, sweep, sink)
 }
 
-/// The scan of a start: everything is judged as the page cache shows it before `rely` is called; behind that the last
-/// segment is judged again, read from the device where that works. `None`: it is another one there, and what was handed
-/// out is void.
+/// The scan of a start, of files that are durable as they are: the last segment is read from the device where that works.
 pub(crate) fn scan_at_start(
     store: &Store,
     head: &HeadState,
+    files: SegmentFiles,
     threads: usize,
     sweep: Option<Sweep>,
     sink: &mut dyn Sink,
-    rely: Relying<'_>,
-) -> Result<Option<Scan>> {
-    let options = ScanOptions { uncached_last: false, live: false, threads };
-    let (scan, same) = run(store, head, store.segment_files()?, options, sweep, sink, Some(rely))?;
-    Ok(same.then_some(scan))
+) -> Result<Scan> {
+    let options = ScanOptions { uncached_last: true, live: false, threads };
+    run(store, head, files, options, sweep, sink)
 }
 
 fn run(
@@ -89,10 +83,9 @@ fn run(
     options: ScanOptions,
     sweep: Option<Sweep>,
     sink: &mut dyn Sink,
-    rely: Option<Relying<'_>>,
-) -> Result<(Scan, bool)> {
+) -> Result<Scan> {
     let (codec, out) = (&*store.codec, Scan::nothing());
-    let mut scanner = Scanner { head, options, judging: false, sink, codec, out };
+    let mut scanner = Scanner { head, options, sink, codec, out };
     scanner.presence(&files);
     let mut segments = Vec::new();
     for (named, name) in &files.chain {
@@ -115,15 +108,13 @@ fn run(
     }
     let names: Vec<SegmentName> = files.chain.iter().map(|(named, _)| *named).collect();
     scanner.out.superseded = files.superseded;
-    let same = scanner.chain(store, names, segments, sweep, rely)?;
-    Ok((scanner.out, same))
+    scanner.chain(store, names, segments, sweep)?;
+    Ok(scanner.out)
 }
 
 struct Scanner<'a> {
     head: &'a HeadState,
     options: ScanOptions,
-    /// A second look: bodies of groups stay closed, and nothing is handed out.
-    judging: bool,
     sink: &'a mut dyn Sink,
     codec: &'a dyn Codec,
     out: Scan,
@@ -230,8 +221,7 @@ impl Scanner<'_> {
         Self: 's,
     {
         let uncached = newest && self.options.uncached_last;
-        let walker = Walker::new(segment, previous, uncached, self.codec)?;
-        Ok(if self.judging { walker.summed() } else { walker })
+        Walker::new(segment, previous, uncached, self.codec)
     }
 
     fn begin_walk(&self, segment: &Segment, next: &Expect) -> SegmentFacts {
@@ -251,9 +241,7 @@ impl Scanner<'_> {
         offset: u64,
         group: Group<'_>,
     ) {
-        if !self.judging {
-            hand_out(self.sink, segment, header, offset, group);
-        }
+        hand_out(self.sink, segment, header, offset, group);
         facts.frames += 1;
         facts.records += u64::from(header.record_count);
         facts.last_sequence = header.next_sequence() - 1;

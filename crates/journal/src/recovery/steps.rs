@@ -123,7 +123,7 @@ impl<'s> Steps<'s> {
 
     /// At most `frames_max` frames are read ahead: where somebody names an end, nothing behind it is looked at.
     pub fn new<'scope, 'env: 'scope>(
-        walker: Walker<'s>,
+        mut walker: Walker<'s>,
         threads: usize,
         frames_max: u64,
         scope: &'scope Scope<'scope, 'env>,
@@ -136,6 +136,7 @@ impl<'s> Steps<'s> {
         if threads < 2 || bytes < AHEAD_BYTES_MIN || !walker.opens() {
             return Steps::here(walker);
         }
+        walker.window.read_ahead(next.offset);
         let ahead = Arc::new(Ahead::new(walker, frames_max));
         let start = || {
             let ahead = Arc::clone(&ahead);

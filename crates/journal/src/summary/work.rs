@@ -47,14 +47,10 @@ impl Summarise {
         pairs.filter(|(segment, _)| !self.settled.contains(&identity(segment)))
     }
 
-    /// The next one, and whether more than one waits. What has no summary costs every start, so this work must not fall
-    /// behind for the sake of commits that are never even: the rate alone holds it back then.
-    fn next(&self, shared: &Shared) -> Option<(Arc<Segment>, Arc<Segment>, bool)> {
+    fn next(&self, shared: &Shared) -> Option<(Arc<Segment>, Arc<Segment>)> {
         let catalog = shared.read();
-        let mut waiting = self.waiting(&catalog);
-        let (segment, successor) = waiting.next()?;
-        let pair = (Arc::clone(segment), Arc::clone(successor));
-        Some((pair.0, pair.1, waiting.next().is_some()))
+        let (segment, successor) = self.waiting(&catalog).next()?;
+        Some((Arc::clone(segment), Arc::clone(successor)))
     }
 
     /// Takes up what was written since the last look. It has to be done once, and now it is still in memory: once the
@@ -146,10 +142,10 @@ impl Work for Summarise {
         if self.tidied.replace(switches) != Some(switches) {
             remove_orphans(shared)?;
         }
-        let Some((segment, successor, behind)) = self.next(shared) else {
-            return self.follow(shared, pace);
-        };
-        pace.urgent(behind);
+        // What has no summary costs every start, and what is not taken up while it is in memory costs the disk more than
+        // it would have: this work must not fall behind for the sake of commits that are uneven just now.
+        pace.urgent();
+        let Some((segment, successor)) = self.next(shared) else { return self.follow(shared, pace) };
         let done = self.summarise(shared, pace, &segment, &successor);
         if !matches!(done, Err(Halt::Stopped)) {
             // One try for each open: a failure here may cost what others need, and is worth nothing.

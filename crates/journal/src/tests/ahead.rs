@@ -10,21 +10,15 @@ use super::damage_table;
 use super::setup::Bench;
 use crate::{Journal, JournalError, Record, Replay, audit};
 
-/// All that a start replays, and how often it began anew.
+/// All that a start replays.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Replayed {
     records: Vec<Record>,
-    anew: usize,
 }
 
 impl Replay for Replayed {
     fn record(&mut self, record: &Record) {
         self.records.push(record.clone());
-    }
-
-    fn start_over(&mut self) {
-        self.records.clear();
-        self.anew += 1;
     }
 }
 

@@ -93,10 +93,6 @@ impl Replay for Owner {
         !self.refuses_digests
     }
 
-    fn start_over(&mut self) {
-        *self = Owner { refuses_digests: self.refuses_digests, ..Owner::default() };
-    }
-
     fn digest(&mut self, digest: &StreamDigest<'_>) {
         self.digests += 1;
         let known = &mut self.known;

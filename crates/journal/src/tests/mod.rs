@@ -27,6 +27,7 @@ mod faults_sites;
 mod faults_space;
 mod fold_codec;
 mod keys;
+mod leftovers;
 mod limits;
 mod order;
 mod parts;

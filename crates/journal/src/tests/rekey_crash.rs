@@ -199,10 +199,6 @@ impl crate::Replay for Seen {
     fn record(&mut self, record: &Record) {
         self.0.push(record.clone());
     }
-
-    fn start_over(&mut self) {
-        self.0.clear();
-    }
 }
 
 /// No segment under a root key that one copy alone holds: with either copy gone, and the power too, all is readable.

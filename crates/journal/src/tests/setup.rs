@@ -82,10 +82,6 @@ impl crate::Replay for Records {
     fn record(&mut self, record: &Record) {
         self.0.push(record.clone());
     }
-
-    fn start_over(&mut self) {
-        self.0.clear();
-    }
 }
 
 #[derive(Debug)]

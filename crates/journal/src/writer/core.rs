@@ -18,13 +18,15 @@ use crate::index::FrameRef;
 use crate::record::{Class, NewRecord, Record};
 use crate::shared::{Mark, Shared, lock};
 use crate::writer::frames::{Active, Lost, SEAL_BYTES, cause, segment_name};
-use crate::writer::maintain::NOT_IN_PLACE;
+use crate::writer::maintain::{self, NOT_IN_PLACE};
 use crate::writer::prepare::{Identity, is_full, next_name};
 use crate::writer::queue::{Admission, Queued};
 
 /// What the reserve keeps for each open stream, and once (JC-7).
 const RESERVE_STREAM_BYTES: u64 = 2304;
 const RESERVE_BYTES: u64 = 4096;
+/// A segment that will be used up so soon does not last, ms.
+const HURRIED_MS: u128 = 1000;
 /// What a frame takes beside its units: header, base time, padding.
 const FRAME_OVERHEAD_BYTES: u64 =
     (limits::FRAME_HEADER_BYTES + limits::VARINT_BYTES_MAX + limits::BODY_ALIGN) as u64;
@@ -39,6 +41,8 @@ pub(crate) struct Core {
     end: EndRecord,
     active: Option<Active>,
     segment_bytes: u64,
+    /// When the active segment was published.
+    rolled: Duration,
     clocks: Clocks,
     open_streams: u64,
     /// Frames on disk, in bytes; at least what there are.
@@ -97,6 +101,7 @@ impl Core {
             end,
             active: None,
             segment_bytes,
+            rolled: Duration::ZERO,
             clocks,
             open_streams,
             frame_bytes,
@@ -323,6 +328,7 @@ impl Core {
         tracing::debug!(segment = self.end.segment, direct = active.is_direct(), "segment published");
         self.active = Some(active);
         self.segment_bytes = self.segment_bytes.saturating_mul(2);
+        self.rolled = shared.clock.monotonic();
         let mut catalog = shared.write();
         catalog.ends.insert(link.segment, link.end_offset);
         catalog.segments.insert(self.end.segment, Arc::new(segment));
@@ -367,6 +373,9 @@ impl Core {
         self.frame_bytes += written.header.frame_bytes();
         self.shared.counting.group(records as u64, written.header.frame_bytes(), sync);
         let at = FrameRef { segment: self.end.segment, offset: written.offset };
+        // Before anybody can look for it there: a miss would read what is being written from the disk.
+        let frame = OpenedFrame { header: written.header, epoch: self.epoch, plaintext };
+        self.shared.cache.put(CacheKey { generation: 0, at }, frame);
         let mut catalog = self.shared.write();
         let records = units.iter_mut().flat_map(|queued| &mut queued.unit.records);
         for (record, sequence) in records.zip(first_sequence..) {
@@ -376,18 +385,26 @@ impl Core {
         self.move_durable(&mut catalog);
         self.open_streams = catalog.index.open_count();
         drop(catalog);
-        let frame = OpenedFrame { header: written.header, epoch: self.epoch, plaintext };
-        self.shared.cache.put(CacheKey { generation: 0, at }, frame);
         self.shared.publish_sequence(self.end.last_sequence);
         Ok(())
     }
 
-    /// Asks the helper for the next segment once half of this one is used.
+    /// Asks the helper for the next segment once half of this one is used, or sooner if this one will not last: only
+    /// then are as many zeros there in time as will be wanted.
     fn prepare_ahead(&mut self) {
-        let half_used = self.active.as_ref().is_some_and(|a| a.end.end_offset * 2 >= a.length);
-        if half_used && !self.shared.preparation.is_under_way() {
+        let Some(active) = &self.active else { return };
+        if self.shared.preparation.is_under_way() {
+            return;
+        }
+        let [used, all] = [active.end.end_offset, active.length].map(|offset| offset - limits::DATA_START);
+        let age = self.shared.clock.monotonic().saturating_sub(self.rolled);
+        let hurried = used * 16 >= all && age.as_millis() * u128::from(all) < HURRIED_MS * u128::from(used);
+        if used * 2 >= all || hurried {
             let (identity, target) = (self.next_identity(), self.target());
             self.shared.preparation.lock().want(identity, target);
+            if let Some(helper) = self.shared.helper.get() {
+                helper.unpark();
+            }
         }
     }
 
@@ -429,6 +446,7 @@ impl Core {
             self.move_durable(&mut self.shared.write());
         }
         self.shared.preparation.lock().discard(&self.shared);
+        maintain::tidy(&self.shared);
         let durable = self.shared.read().durable;
         let content = HeadContent::naming(&durable.end, durable.lineage, durable.epoch, true);
         self.publish_head(&content)?;

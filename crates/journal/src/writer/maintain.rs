@@ -24,6 +24,7 @@ impl Maintenance {
         if shared.poisoned().is_some() || lock(&shared.status).closed {
             return false;
         }
+        tidy(shared);
         let now = shared.clock.monotonic();
         head(shared, now);
         if now.saturating_sub(self.identity_seen) >= IDENTITY_INTERVAL {
@@ -72,6 +73,19 @@ fn rewrite(shared: &Shared, now: Duration, at_once: bool) {
     if head.writer.rewrite(&content).is_err() {
         drop(head);
         shared.poison("the head was not written");
+    }
+}
+
+/// What a start has left takes room and nothing else, so whatever goes wrong with it here stops nobody.
+pub(crate) fn tidy(shared: &Shared) {
+    let mut leftovers = lock(&shared.leftovers);
+    let preparation = shared.preparation.lock();
+    if leftovers.take_next() {
+        preparation.discard_foreign(shared);
+    }
+    drop(preparation);
+    if let Err(e) = leftovers.cut_zeros(&*shared.store.disk) {
+        tracing::warn!(kind = ?e.kind, "an ended segment keeps its unused zeros");
     }
 }
 

@@ -226,9 +226,11 @@ impl Preparation {
         settled
     }
 
-    /// Makes a segment of at least `need` bytes ready at once: what is filled is taken if it is enough, otherwise
-    /// filling goes on only as far as needed. A ready one that is too small is made longer.
+    /// Makes a segment of at least `need` bytes ready at once, while units wait: what is filled is taken if it is enough,
+    /// otherwise filling goes on as far as needed, or to what costs a moment and spares the next roll. A ready one that
+    /// is too small is made longer.
     pub fn finish(&mut self, shared: &Shared, identity: Identity, need: u64, target: u64) -> Result<()> {
+        let target = target.min(need.max(shared.tuning.first_segment_bytes));
         let result = match std::mem::take(&mut self.state) {
             State::Ready(segment) if segment.length >= need => {
                 self.state = State::Ready(segment);
@@ -237,8 +239,10 @@ impl Preparation {
             State::Ready(segment) | State::Growing { segment, .. } => {
                 return self.grow(shared, segment, need);
             }
-            State::Filling { mut segment, .. } => fill_to(&mut segment, need).map(|()| segment),
-            State::Nothing | State::Wanted { .. } => fresh(shared, identity, need, target).map(Box::new),
+            State::Filling { segment, .. } => fill_at_once(*segment, need, target).map(Box::new),
+            State::Nothing | State::Wanted { .. } => {
+                create(shared, identity).and_then(|segment| fill_at_once(segment, need, target)).map(Box::new)
+            }
         };
         let synced = result.and_then(|segment| {
             segment.file.sync_all()?;
@@ -280,6 +284,13 @@ impl Preparation {
         }
     }
 
+    /// Removes `segments/next` of an earlier writer, unless a preparation has begun: that has removed it already.
+    pub fn discard_foreign(&self, shared: &Shared) {
+        if matches!(self.state, State::Nothing | State::Wanted { .. }) {
+            remove_file(&*shared.store.disk);
+        }
+    }
+
     /// Drops whatever is under way and its file.
     pub fn discard(&mut self, shared: &Shared) {
         if !matches!(std::mem::take(&mut self.state), State::Nothing) {
@@ -309,9 +320,8 @@ impl Preparation {
     }
 }
 
-/// A new segment of `target` bytes, or as much as there is room for if that is at least `need`.
-fn fresh(shared: &Shared, identity: Identity, need: u64, target: u64) -> Result<Prepared> {
-    let mut segment = create(shared, identity)?;
+/// Fills up to `target` bytes, or as far as there is room if that is at least `need`.
+fn fill_at_once(mut segment: Prepared, need: u64, target: u64) -> Result<Prepared> {
     fill_to(&mut segment, need)?;
     match fill_to(&mut segment, target) {
         Err(e) if is_full(&e) => segment.file.set_length(segment.length)?,

@@ -130,6 +130,7 @@ impl Gathering {
 
 fn help(shared: &Shared) {
     let _guard = PoisonOnPanic(shared);
+    shared.helper.get_or_init(std::thread::current);
     let mut maintenance = Maintenance::default();
     while !shared.stop_helper.load(Ordering::Acquire) && shared.poisoned().is_none() {
         let more = maintenance.tick(shared);

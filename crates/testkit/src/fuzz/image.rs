@@ -50,10 +50,6 @@ impl Replay for Records {
     fn record(&mut self, record: &Record) {
         self.0.push(record.clone());
     }
-
-    fn start_over(&mut self) {
-        self.0.clear();
-    }
 }
 
 type Seen = Result<(Audit, Vec<Record>), JournalError>;

@@ -304,10 +304,6 @@ impl Replay for Rebuild {
         true
     }
 
-    fn start_over(&mut self) {
-        *self = Rebuild::new(self.limits);
-    }
-
     fn digest(&mut self, of: &StreamDigest<'_>) {
         let before = Timestamp(of.newest_before_ms);
         let taken = Digest::decode(of.bytes).and_then(|mut digest| {

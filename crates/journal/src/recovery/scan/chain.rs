@@ -1,22 +1,23 @@
-//! The order in which a scan goes through the segments: one after the other, and at a start the last one twice.
+//! The order in which a scan goes through the segments: one after the other.
 
 use std::sync::Arc;
+use std::thread::Scope;
 
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::names::SegmentName;
 use sealog_journal_format::{HeadSlot, HeadState as SlotState};
 
-use super::{Relying, Scanner, ranges};
+use super::{Scanner, ranges};
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::recovery::evidence::{FollowerEvidence, follower};
-use crate::recovery::findings::Scan;
+use crate::recovery::steps::Steps;
 use crate::recovery::sweep::{self, Ahead, Sweep, Swept};
 use crate::segment::Segment;
 use crate::store::Store;
 
 /// What a failed sync may have left in the page cache and not on the device: never more than these.
-const NEWEST: usize = 2;
+pub(crate) const NEWEST: usize = 2;
 
 /// All published segments in order, with what the first frame of each names.
 struct Chain {
@@ -59,7 +60,6 @@ impl Chain {
 }
 
 /// Between two segments.
-#[derive(Clone, Copy)]
 struct Walking {
     /// How the last one ended, and its number.
     previous: EndRecord,
@@ -68,24 +68,14 @@ struct Walking {
     lost: Option<u64>,
 }
 
-/// How far a scan was when it came to the last segment.
-struct BeforeLast {
-    at: usize,
-    walking: Walking,
-    segments: usize,
-    opened: usize,
-}
-
 impl Scanner<'_> {
-    /// `false`: what `rely` made durable is not what was handed out.
     pub(super) fn chain(
         &mut self,
         store: &Store,
         names: Vec<SegmentName>,
         segments: Vec<Option<Arc<Segment>>>,
         sweep: Option<Sweep>,
-        rely: Option<Relying<'_>>,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let (links, follower) = (Vec::new(), FollowerEvidence::default());
         let mut chain = Chain { names, segments, links, last: None, follower };
         chain.look(0, self.options.uncached_last, self.codec)?;
@@ -101,53 +91,48 @@ impl Scanner<'_> {
         });
         let ahead = Ahead::new(store, jobs, sweep, self.options.threads);
         ahead.with_workers(|| {
-            let mut walking = Walking { previous: EndRecord::NONE, before: 0, lost: None };
-            let last = chain.last.unwrap_or(0);
-            let mut before_last = BeforeLast { at: last, walking, segments: 0, opened: 0 };
-            for at in 0..chain.segments.len() {
-                if at == last {
-                    (before_last.walking, before_last.segments) = (walking, self.out.segments.len());
-                    before_last.opened = self.out.opened.len();
+            std::thread::scope(|scope| {
+                let mut last = self.steps_of_last(&chain, scope)?;
+                let mut walking = Walking { previous: EndRecord::NONE, before: 0, lost: None };
+                for at in 0..chain.segments.len() {
+                    let last = last.take_if(|_| chain.last == Some(at));
+                    self.walk(&chain, at, &mut walking, ahead.take(at), last)?;
                 }
-                self.walk(&chain, at, &mut walking, ahead.take(at))?;
-            }
-            self.behind_chain(&walking);
-            match rely {
-                Some(rely) => self.last_again(&mut chain, &before_last, rely),
-                None => Ok(true),
-            }
+                self.behind_chain(&walking);
+                Ok(())
+            })
         })
     }
 
-    /// JR-7: once what is there was made durable, the last segment is read again, from the device where that works, and
-    /// judged again. Its bodies were opened before; that they are the same is known by chain values and CRCs.
-    fn last_again(&mut self, chain: &mut Chain, before: &BeforeLast, rely: Relying<'_>) -> Result<bool> {
-        rely(&self.out)?;
-        self.options.uncached_last = true;
-        let (links, last) = (chain.links.clone(), chain.last);
-        chain.look(links.len().saturating_sub(NEWEST), true, self.codec)?;
-        if (links, last) != (chain.links.clone(), chain.last) {
-            return Ok(false);
+    /// The last segment is what takes longest: it is read while the ended ones are gone through.
+    fn steps_of_last<'s, 'scope, 'env: 'scope>(
+        &self,
+        chain: &'s Chain,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Result<Option<Steps<'s>>>
+    where
+        's: 'env,
+        Self: 's,
+    {
+        let Some(at) = chain.last else { return Ok(None) };
+        let (Some(segment), Some(start)) = (chain.last_segment(), chain.links[at]) else { return Ok(None) };
+        if segment.is_compacted() {
+            return Ok(None);
         }
-        let first = std::mem::replace(&mut self.out, Scan::nothing());
-        self.out.opened.extend_from_slice(&first.opened[..before.opened]);
-        self.judging = true;
-        let mut walking = before.walking;
-        for at in before.at..chain.segments.len() {
-            self.walk(chain, at, &mut walking, Swept::Unknown)?;
-        }
-        self.judging = false;
-        let again = std::mem::replace(&mut self.out, first);
-        let out = &self.out;
-        let follower = |scan: &Scan| scan.follower.as_ref().map(|follower| follower.number);
-        Ok(again.problems.is_empty()
-            && again.segments == out.segments[before.segments..]
-            && (again.end, again.standing_frames) == (out.end, out.standing_frames)
-            && again.tails == out.tails
-            && follower(&again) == follower(out))
+        let walker = self.walker(segment, &start, true)?;
+        // Beside a live writer the end of what may be shown moves while it is read.
+        let threads = if self.options.live { 1 } else { self.options.threads };
+        Ok(Some(Steps::new(walker, threads, u64::MAX, scope)))
     }
 
-    fn walk(&mut self, chain: &Chain, at: usize, walking: &mut Walking, swept: Swept) -> Result<()> {
+    fn walk(
+        &mut self,
+        chain: &Chain,
+        at: usize,
+        walking: &mut Walking,
+        swept: Swept,
+        last: Option<Steps<'_>>,
+    ) -> Result<()> {
         let number = chain.names[at].first();
         if number != walking.before + 1 {
             walking.lost = walking.lost.or(Some(walking.before + 1));
@@ -165,12 +150,12 @@ impl Scanner<'_> {
         let start = chain.links[at].unwrap_or(previous);
         let named = chain.named(at);
         let swept = named.filter(|end| self.swept(segment, &start, end, swept));
-        walking.previous = match chain.last {
+        walking.previous = match (chain.last, last) {
             _ if swept.is_some() => swept.unwrap_or(start),
             _ if segment.is_compacted() => self.compacted(segment, &start, named)?,
-            Some(last) if at < last => self.ended(segment, &start, named)?,
-            Some(last) if at == last => self.last(segment, &start, &chain.follower)?,
-            last => {
+            (Some(last), _) if at < last => self.ended(segment, &start, named)?,
+            (_, Some(steps)) => self.last(segment, steps, &chain.follower)?,
+            (last, None) => {
                 let first = at == last.map_or(0, |last| last + 1);
                 self.behind_last(segment, &previous, first)?
             }

@@ -76,23 +76,17 @@ impl Scanner<'_> {
     pub(super) fn last(
         &mut self,
         segment: &Segment,
-        start: &EndRecord,
+        mut steps: Steps<'_>,
         follower: &FollowerEvidence,
     ) -> Result<EndRecord> {
-        let walker = self.walker(segment, start, true)?;
-        let mut facts = self.begin_walk(segment, &walker.next);
+        let mut facts = self.begin_walk(segment, steps.next());
         let mut evidence = match &self.head.slot {
             Some(slot) => Evidence::from_head(slot, segment.number, follower.number),
             None => Evidence::default(),
         };
         evidence.end_chain = evidence.end_chain.or(follower.link_chain);
-        // Beside a live writer the end of what may be shown moves while it is read.
-        let threads = if self.options.live { 1 } else { self.options.threads };
-        std::thread::scope(|scope| {
-            let mut steps = Steps::new(walker, threads, u64::MAX, scope);
-            self.walk_open(segment, &mut steps, &mut evidence, &mut facts)?;
-            self.end_of_last(segment, steps.walker()?, &evidence, facts, follower)
-        })
+        self.walk_open(segment, &mut steps, &mut evidence, &mut facts)?;
+        self.end_of_last(segment, steps.walker()?, &evidence, facts, follower)
     }
 
     fn end_of_last(
@@ -105,6 +99,7 @@ impl Scanner<'_> {
     ) -> Result<EndRecord> {
         self.out.standing_frames = walker.next.index;
         self.out.proven_frames = evidence.frames;
+        self.out.stale = walker.window.stale;
         // A segment whose writer came no further than its link is as empty as one without any frame (JR-7).
         // Behind a compacted one it stays: that one's end is named by this link alone.
         let before = self.out.opened.last().is_none_or(|before| !before.is_compacted());

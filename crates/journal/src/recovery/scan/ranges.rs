@@ -64,7 +64,7 @@ impl Scanner<'_> {
         walker.give_up_merging();
         hand_out_merged(self.sink, segment, walker.take_ready());
         self.head_inside(segment, &walker);
-        if let Some(sources) = walker.sources.as_ref().filter(|_| !self.judging) {
+        if let Some(sources) = &walker.sources {
             self.sink.sources(sources);
         }
         self.out.segments.push(SegmentFacts { last_sequence: header.link_out.last_sequence, ..facts });
