@@ -90,7 +90,9 @@ impl Work for Compaction {
     fn step(&mut self, shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt> {
         let policy = online(shared);
         // What waits for the budget is refused; that is worse than commits that are slow.
-        pace.urgent(is_pressed(&shared.read(), &shared.tuning));
+        if is_pressed(&shared.read(), &shared.tuning) {
+            pace.urgent();
+        }
         match shared.tuning.compact.then(|| self.rewrite(shared, policy, pace)).transpose()?.flatten() {
             Some(outcome) => {
                 tracing::info!(
