@@ -299,6 +299,12 @@ fn a_secret_that_opens_twice_is_named() {
     assert!(same.stderr.contains("the slot key has the same secret"), "{}", same.stderr);
     let other = add("two --new-key-file two").expect(0);
     assert!(!other.stderr.contains("the same secret"), "{}", other.stderr);
+    // A rotation that would lose slots names all of them, and the command that it suggests does it.
+    add("three --new-key-file three").expect(0);
+    let lost = bench.run(&["journal", "rekey", "data", "rotate", "--key-file", "key"]).expect(1);
+    assert!(lost.stderr.contains("the slots two, three would not open"), "{}", lost.stderr);
+    let suggested = "sealog journal rekey data rotate --drop-slot two --drop-slot three --key-file key";
+    assert!(lost.stderr.contains(suggested), "{}", lost.stderr);
     // What it takes the place of is no second one.
     let replaced = add("two --replacing two --new-key-file two").expect(0);
     assert!(!replaced.stderr.contains("the same secret"), "{}", replaced.stderr);

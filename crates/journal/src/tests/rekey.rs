@@ -115,7 +115,7 @@ fn rotating_gives_new_segments_a_new_key_and_keeps_the_old() {
     let config = holding(&disk, 4, vec![raw(9)]);
     let lost = Rekey::open(&config).unwrap().rotate(&[], None).unwrap_err();
     match lost {
-        JournalError::Slots(ChangeError::SlotNotCovered { name }) => assert_eq!(name, "second"),
+        JournalError::Slots(ChangeError::SlotNotCovered { names }) => assert_eq!(names, ["second"]),
         other => panic!("{other:?}"),
     }
     let done = Rekey::open(&config).unwrap().rotate(&["second"], None).unwrap();

@@ -126,10 +126,8 @@ impl Keyring {
     pub fn uncovered_slots(&self, secrets: &[Secret]) -> Result<Vec<String>, ChangeError> {
         let mut names = Vec::new();
         for (info, stored) in self.outline.slots.iter().zip(&self.stored) {
-            match self.secret_of(info, stored, secrets) {
-                Ok(_) => {}
-                Err(ChangeError::SlotNotCovered { name }) => names.push(name),
-                Err(other) => return Err(other),
+            if self.secret_of(stored, secrets)?.is_none() {
+                names.push(info.name.clone());
             }
         }
         Ok(names)
@@ -139,7 +137,7 @@ impl Keyring {
     /// slot that one of `secrets` opens is wrapped anew; the slots named in `drop` are left out.
     ///
     /// # Errors
-    /// [`ChangeError::SlotNotCovered`] if a slot is neither opened nor dropped, [`ChangeError::UnknownSlot`] for a
+    /// [`ChangeError::SlotNotCovered`] with all slots that are neither opened nor dropped, [`ChangeError::UnknownSlot`] for a
     /// name in `drop` that no slot has, [`ChangeError::LastSlot`] if none would stay, and as [`Keyring::add_slot`].
     pub fn rotate(
         &self,
@@ -171,16 +169,23 @@ impl Keyring {
         draft.roots = Vec::with_capacity(self.roots.len() + 1);
         draft.roots.extend(self.roots.iter().map(|root| root.copy_as(RootState::Retired)));
         draft.roots.push(fresh_root(random)?);
+        let mut uncovered = Vec::new();
         for (info, stored) in self.outline.slots.iter().zip(&self.stored) {
             if drop.contains(&info.name.as_str()) {
                 continue;
             }
-            let secret = self.secret_of(info, stored, secrets)?;
+            let Some(secret) = self.secret_of(stored, secrets)? else {
+                uncovered.push(info.name.clone());
+                continue;
+            };
             let params = match info.kind {
                 SlotKind::Raw => SlotParams::DEFAULT,
                 SlotKind::Passphrase(params) => params,
             };
             draft.add(&NewSlot { name: &info.name, secret, params }, random)?;
+        }
+        if !uncovered.is_empty() {
+            return Err(ChangeError::SlotNotCovered { names: uncovered });
         }
         for slot in more {
             draft.add(slot, random)?;
@@ -222,18 +227,17 @@ impl Keyring {
 
     fn secret_of<'s>(
         &self,
-        info: &SlotInfo,
         stored: &StoredSlot,
         secrets: &'s [Secret],
-    ) -> Result<&'s Secret, ChangeError> {
+    ) -> Result<Option<&'s Secret>, ChangeError> {
         for secret in secrets {
             match try_slot(&self.outline.store_id, stored, secret, &self.bounds) {
-                Ok(Some(_)) => return Ok(secret),
+                Ok(Some(_)) => return Ok(Some(secret)),
                 Err(SlotError::Stretch(error)) => return Err(error.into()),
                 Ok(None) | Err(SlotError::Changed) => {}
             }
         }
-        Err(ChangeError::SlotNotCovered { name: info.name.clone() })
+        Ok(None)
     }
 
     fn next(&self) -> Result<Draft, ChangeError> {

@@ -56,9 +56,9 @@ pub enum ChangeError {
     UnknownSlot,
     #[error("the last slot cannot be removed")]
     LastSlot,
-    /// The slot `name` is neither opened by a given secret nor named as one to drop.
+    /// The slots that are neither opened by a given secret nor named as ones to drop.
     #[error("a slot would be lost: give its key or say that it is to be dropped")]
-    SlotNotCovered { name: String },
+    SlotNotCovered { names: Vec<String> },
     #[error("there is no root key of that id")]
     UnknownRootKey,
     #[error("the active root key cannot be dropped")]

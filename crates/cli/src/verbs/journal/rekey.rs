@@ -290,13 +290,18 @@ fn not_changed(error: JournalError, dir: &Path) -> Failure {
 fn failed(error: JournalError, dir: &Path) -> Failure {
     let (rekey, key) = (format!("sealog journal rekey {}", shown(dir)), same_key());
     let (what, next) = match &error {
-        JournalError::Slots(ChangeError::SlotNotCovered { name }) => (
-            format!("the slot {name} would not open what is written from now on"),
-            format!(
-                "give its key or passphrase as well, or drop it: {rekey} rotate --drop-slot {}{key}",
-                shown(Path::new(name))
-            ),
-        ),
+        JournalError::Slots(ChangeError::SlotNotCovered { names }) => {
+            let (slots, their, them) = match names.len() {
+                1 => ("slot", "its key or passphrase", "it"),
+                _ => ("slots", "their keys or passphrases", "them"),
+            };
+            let drop: String =
+                names.iter().map(|name| format!(" --drop-slot {}", shown(Path::new(name)))).collect();
+            (
+                format!("the {slots} {} would not open what is written from now on", names.join(", ")),
+                format!("give {their} as well, or drop {them}: {rekey} rotate{drop}{key}"),
+            )
+        }
         JournalError::Slots(change) => (change.to_string(), format!("{rekey} list{key}")),
         JournalError::KeyringRefused(refusal @ KeyringRefusal::NotNewer { .. }) => (
             format!("the keyring is not put back: {refusal}"),

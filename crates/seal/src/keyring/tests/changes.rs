@@ -59,7 +59,12 @@ fn jk_42_rotating() {
     );
 
     let lost = old.rotate(&[raw(1)], &[], random);
-    assert_eq!(lost.map(|_| ()), Err(ChangeError::SlotNotCovered { name: "phrase".into() }));
+    assert_eq!(lost.map(|_| ()), Err(ChangeError::SlotNotCovered { names: vec!["phrase".into()] }));
+    // All of them at once, so that nobody learns of them one try at a time.
+    let three = old.add_slot(&slot("third", &raw(3)), random).unwrap();
+    let lost = three.rotate(&[raw(1)], &[], random);
+    let names = vec!["phrase".into(), "third".into()];
+    assert_eq!(lost.map(|_| ()), Err(ChangeError::SlotNotCovered { names }));
     let dropped = old.rotate(&[raw(1)], &["phrase"], random).unwrap();
     assert_eq!(class(&dropped.encode(), &[phrase("horse")]), "wrong key");
     assert_eq!(class(&dropped.encode(), &[raw(1)]), "opens");
