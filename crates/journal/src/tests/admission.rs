@@ -60,6 +60,8 @@ fn a_group_gives_up_creations_before_events_before_forgettings() {
     opened.journal.turn();
     assert_eq!((outcome(create), outcome(event)), (false, true));
     assert_eq!(opened.journal.health(), Health::Full);
+    assert!(commit(&opened, Unit::one(record(1, 2, b"small")), Admission::Ordinary));
+    assert_eq!(opened.journal.health(), Health::Full, "an event that fits makes no room for a creation");
 
     let event = submit(&opened, Unit::one(record(1, 3, &[3; 2000])), Admission::Ordinary);
     let gone = submit(&opened, forget(10), Admission::Forget);

@@ -473,10 +473,12 @@ impl Demand {
         let count = |class| records().filter(|record| record.class.contains(class)).count() as u64;
         let has = |admission| queued.iter().any(|queued| queued.admission == admission);
         let budgeted = has(Admission::Create) || has(Admission::Ordinary);
-        let open = open_streams + count(Class::OPENS);
-        let whole_reserve = open * RESERVE_STREAM_BYTES + RESERVE_BYTES;
+        let opening = count(Class::OPENS);
+        let open = open_streams + opening;
+        // A group that opens nothing says nothing of a creation unless room for one is asked for.
+        let whole_reserve = (open + u64::from(opening == 0)) * RESERVE_STREAM_BYTES + RESERVE_BYTES;
         let reserve = match (budgeted, has(Admission::Forget)) {
-            (true, _) => whole_reserve,
+            (true, _) => open * RESERVE_STREAM_BYTES + RESERVE_BYTES,
             (false, true) => open.saturating_sub(count(Class::CLOSES)) * RESERVE_STREAM_BYTES,
             // The ends themselves: the reserve is theirs.
             (false, false) => 0,
