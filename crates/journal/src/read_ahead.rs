@@ -8,7 +8,9 @@ use std::thread::Builder;
 use sealog_disk::{AlignedBuf, DiskError, LogFile};
 
 /// Each read past the cache has a price of its own. Few in tests, whose segments are short.
-const PIECE_BYTES: usize = if cfg!(test) { 8 << 10 } else { 1 << 20 };
+const PIECE_BYTES: usize = if cfg!(test) { 16 << 10 } else { 1 << 20 };
+/// The first pieces are shorter: of a short file little is read in vain, and little memory is touched.
+const PIECE_BYTES_MIN: usize = PIECE_BYTES / 4;
 /// Room before each piece for what is left of the one before, so that what lies across both is in one place: longer than
 /// all but the largest frames. Memory that is never touched costs nothing.
 pub(crate) const HEADROOM_BYTES: usize = if cfg!(test) { 4 << 10 } else { 256 << 10 };
@@ -62,7 +64,8 @@ fn read(
 ) {
     let mut start = from;
     while start < length {
-        let len = (PIECE_BYTES as u64).min(length - start) as usize;
+        let piece = (start - from).clamp(PIECE_BYTES_MIN as u64, PIECE_BYTES as u64);
+        let len = piece.min(length - start) as usize;
         let mut memory = used.try_recv().unwrap_or_else(|_| AlignedBuf::zeroed(HEADROOM_BYTES + PIECE_BYTES));
         let read = file.read_uncached(&mut memory[HEADROOM_BYTES..HEADROOM_BYTES + len], start);
         let failed = read.is_err();

@@ -7,7 +7,7 @@ use sealog_disk::{AlignedBuf, DIRECT_ALIGN, LogFile, io};
 use crate::error::Result;
 use crate::read_ahead::{HEADROOM_BYTES, ReadAhead};
 
-const CHUNK_BYTES: usize = 256 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 /// Many windows see no more than the first frame.
 const FIRST_CHUNK_BYTES: usize = 16 << 10;
 /// Zeros that are read past the cache as well. Few in tests, whose segments are short.

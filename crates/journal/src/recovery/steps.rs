@@ -17,7 +17,7 @@ use crate::segment::Segment;
 use crate::shared::lock;
 
 /// Bytes of bodies that are opened by one thread at once; a frame is never split.
-const BATCH_BYTES: usize = 128 << 10;
+const BATCH_BYTES: usize = 64 << 10;
 /// Or so many frames. Few in tests, whose segments are short.
 const BATCH_FRAMES: usize = if cfg!(test) { 2 } else { 512 };
 /// Batches that are begun or wait for whoever takes them.
