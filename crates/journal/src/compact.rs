@@ -88,9 +88,10 @@ impl Work for Compaction {
     }
 
     fn step(&mut self, shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt> {
-        let policy = online(shared);
+        let pressed = is_pressed(&shared.read(), &shared.tuning);
+        let policy = online(shared, pressed);
         // What waits for the budget is refused; that is worse than commits that are slow.
-        if is_pressed(&shared.read(), &shared.tuning) {
+        if pressed {
             pace.urgent();
         }
         match shared.tuning.compact.then(|| self.rewrite(shared, policy, pace)).transpose()?.flatten() {
@@ -158,9 +159,8 @@ fn is_pressed(catalog: &Catalog, tuning: &Tuning) -> bool {
 }
 
 /// What is worth it while a node runs. Where the budget is nearly used up, less is.
-fn online(shared: &Shared) -> Policy {
+fn online(shared: &Shared, pressed: bool) -> Policy {
     let tuning = &shared.tuning;
-    let pressed = is_pressed(&shared.read(), tuning);
     let age_ms = u64::try_from(tuning.compact_age.as_millis()).unwrap_or(u64::MAX);
     let dead = tuning.compact_dead_thousandths;
     Policy {

@@ -21,17 +21,14 @@ const PIECE_BYTES: u64 = 256 << 10;
 
 #[derive(Debug)]
 pub(super) struct Taken {
-    start: EndRecord,
     next: Expect,
     gather: Gather,
-    codec: Arc<dyn Codec>,
 }
 
 impl Taken {
     /// Of a segment that continues `start`.
-    pub fn nothing(start: EndRecord, codec: Arc<dyn Codec>) -> Taken {
-        let next = Expect::behind(&start);
-        Taken { start, next, gather: Gather::new(Arc::clone(&codec)), codec }
+    pub fn nothing(start: &EndRecord, codec: Arc<dyn Codec>) -> Taken {
+        Taken { next: Expect::behind(start), gather: Gather::new(codec) }
     }
 
     pub fn frames(&self) -> u64 {
@@ -58,7 +55,6 @@ impl Taken {
         segment: &Segment,
         frames: u64,
     ) -> Result<bool, Halt> {
-        let codec = Arc::clone(&self.codec);
         let mut walker = None;
         let (mut looked, mut read) = (self.next.offset, 0);
         while self.next.index < frames {
@@ -68,7 +64,11 @@ impl Taken {
                 None => {
                     let walker = match &mut walker {
                         Some(walker) => walker,
-                        None => walker.insert(Walker::new(segment, &self.start, false, &*codec)?),
+                        // It is told before each step where it stands.
+                        None => {
+                            let codec = &*shared.store.codec;
+                            walker.insert(Walker::new(segment, &EndRecord::NONE, false, codec)?)
+                        }
                     };
                     let Some(taken) = self.take_next(segment, walker)? else { return Ok(false) };
                     read += self.next.offset - before;

@@ -53,6 +53,12 @@ impl Summarise {
         Some((Arc::clone(segment), Arc::clone(successor)))
     }
 
+    /// What was taken up of this segment; nobody else's is kept.
+    fn followed(&mut self, segment: &Segment) -> Option<Taken> {
+        let followed = self.following.take().filter(|(followed, _)| *followed == identity(segment));
+        followed.map(|(_, taken)| taken)
+    }
+
     /// Takes up what was written since the last look. It has to be done once, and now it is still in memory: once the
     /// segment has ended, its summary is soon there.
     fn follow(&mut self, shared: &Shared, pace: &mut Pace<'_>) -> Result<Step, Halt> {
@@ -61,11 +67,11 @@ impl Summarise {
         if self.settled.contains(&identity) {
             return Ok(Step::Idle);
         }
-        let mut taken = match self.following.take().filter(|(followed, _)| *followed == identity) {
-            Some((_, taken)) => taken,
+        let mut taken = match self.followed(&segment) {
+            Some(taken) => taken,
             None => {
                 let Some(start) = peek_link(&segment, false, &*self.codec)? else { return Ok(Step::Idle) };
-                Taken::nothing(start, Arc::clone(&self.codec))
+                Taken::nothing(&start, Arc::clone(&self.codec))
             }
         };
         if taken.frames() == frames {
@@ -87,7 +93,7 @@ impl Summarise {
         segment: &Segment,
         successor: &Segment,
     ) -> Result<(), Halt> {
-        let codec = &*self.codec;
+        let codec = &*shared.store.codec;
         let linked = peek_link(successor, false, codec)?.filter(|link| link.segment == segment.last());
         let Some(named) = linked else {
             return Err(Halt::Failed(JournalError::Misuse("an ended segment without a successor's link")));
@@ -99,11 +105,8 @@ impl Summarise {
         if file::load(disk, segment, &end, version).is_some() {
             return Ok(());
         }
-        let followed = self.following.take().filter(|(followed, _)| *followed == identity(segment));
-        let mut taken = match followed {
-            Some((_, taken)) => taken,
-            None => Taken::nothing(start, Arc::clone(&self.codec)),
-        };
+        let followed = self.followed(segment);
+        let mut taken = followed.unwrap_or_else(|| Taken::nothing(&start, Arc::clone(&self.codec)));
         // Damage is not this one's to judge: the scrub comes here, too.
         let whole = taken.go_on(shared, pace, segment, end.frames)? && taken.ends_at(&end);
         segment.release();
