@@ -122,7 +122,7 @@ pub struct Serve {
     /// Providers and limits (TOML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// How log lines look on standard error [default: text, with --json json]
+    /// How log lines look on standard error, with json notes and errors too [default: text, with --json json]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
     /// How long a stop may take until what is still open is dropped

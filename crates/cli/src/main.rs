@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(exit) => return exit.into(),
     };
-    let render = Render { json: cli.json };
+    let render = Render { json: process::talks_json(&cli) };
     process::ended(|| dispatch(&cli.verb, render), render).into()
 }
 

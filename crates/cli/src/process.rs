@@ -4,6 +4,7 @@
 
 use std::io::{StdoutLock, Write};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::sync::OnceLock;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
@@ -13,11 +14,14 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::again;
-use crate::args::{Cli, LogFormat};
+use crate::args::{Cli, LogFormat, Verb};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::output;
 use crate::render::{Render, output_failed};
+
+/// How this process talks, once its command line was read.
+static TALKS_JSON: OnceLock<bool> = OnceLock::new();
 
 /// The variable that sets how much is logged: `error`, `warn`, `info`, `debug`, `trace` or `off`.
 pub const LOG_VARIABLE: &str = "SEALOG_LOG";
@@ -33,12 +37,25 @@ pub fn keep_secrets_in() {
 /// Says where, never what: a panic's text may hold anything.
 fn panicked(info: &PanicHookInfo<'_>) {
     let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
-    let render = Render { json: std::env::args_os().any(|arg| arg == "--json") };
+    let json = TALKS_JSON.get().copied().unwrap_or_else(json_given);
+    let render = Render { json };
     render.failure(
         &Failure::new(Exit::Failed, "internal", format!("a bug at {place}"))
             .safe("everything acknowledged before is durable")
             .next("run the same command again, and report the place"),
     );
+}
+
+/// Before the command line was read: whether JSON is asked for.
+fn json_given() -> bool {
+    std::env::args_os().any(|arg| arg == "--json")
+}
+
+/// Whether notes and errors are JSON, from here on those of a panic as well. Who reads a node's log lines as JSON finds
+/// nothing else among them.
+pub fn talks_json(cli: &Cli) -> bool {
+    let logs_json = matches!(&cli.verb, Verb::Serve(args) if args.log_format == Some(LogFormat::Json));
+    *TALKS_JSON.get_or_init(|| cli.json || logs_json)
 }
 
 /// How a verb ended, once that was said. One that panicked has failed: the hook has said where.
@@ -75,7 +92,7 @@ pub fn command_line() -> Result<Cli, Exit> {
         Ok(cli) => return Ok(cli),
         Err(error) => error,
     };
-    let json = std::env::args_os().any(|arg| arg == "--json");
+    let json = json_given();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let print = |mut output: StdoutLock<'_>| error.print().and_then(|()| output.flush());

@@ -253,12 +253,7 @@ impl Node {
     /// Asks it to stop once a subscriber of the execution has seen output; the subscriber must see it end as cancelled.
     /// The exit code.
     pub fn stop_while_it_streams(mut self, id: &str) -> Option<i32> {
-        let mut stream = BufReader::new(self.http_open(&format!("GET /v1/executions/{id}/events"), ""));
-        let mut line = String::new();
-        while !line.starts_with("event: output.delta") {
-            line.clear();
-            assert_ne!(stream.read_line(&mut line).unwrap(), 0);
-        }
+        let mut stream = self.streaming(id);
         self.signal(Signal::TERM);
         let mut rest = String::new();
         stream.read_to_string(&mut rest).unwrap();
@@ -267,6 +262,17 @@ impl Node {
             "{rest}"
         );
         self.end().0
+    }
+
+    /// The events of an execution behind its first output.
+    pub fn streaming(&self, id: &str) -> BufReader<TcpStream> {
+        let mut stream = BufReader::new(self.http_open(&format!("GET /v1/executions/{id}/events"), ""));
+        let mut line = String::new();
+        while !line.starts_with("event: output.delta") {
+            line.clear();
+            assert_ne!(stream.read_line(&mut line).unwrap(), 0);
+        }
+        stream
     }
 
     pub fn kill(mut self) {

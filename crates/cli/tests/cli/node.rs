@@ -1,6 +1,5 @@
 //! `serve`: the first line, refusals before the port is bound, stopping, and that no content leaks.
 
-use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 
 use rustix::process::Signal;
@@ -34,12 +33,7 @@ fn work_that_does_not_stop_uses_up_the_grace() {
     let node = bench.node(&["--grace-ms", "200"]);
     let body = r#"{"ability":"text-generation","input":[{"type":"text","text":"x"}],"extensions":{"mock":{"chunks":1000,"delay_ms":1000,"ignore_cancel":true}}}"#;
     let id = id_in(&node.http("POST /v1/executions", body));
-    let mut stream = BufReader::new(node.http_open(&format!("GET /v1/executions/{id}/events"), ""));
-    let mut line = String::new();
-    while !line.starts_with("event: output.delta") {
-        line.clear();
-        assert_ne!(stream.read_line(&mut line).unwrap(), 0);
-    }
+    let _stream = node.streaming(&id);
     let (code, stderr) = node.stop();
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("grace period expired"), "{stderr}");

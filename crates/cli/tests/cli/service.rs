@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::bench::{Bench, Node};
+use crate::bench::{Bench, Node, Ran, id_in};
 
 /// Reads until a message says `line`; every message on the way.
 #[track_caller]
@@ -83,6 +83,61 @@ fn id_of(answer: &str) -> &str {
     line.unwrap_or_else(|| panic!("no id in {answer}"))
 }
 
+/// Every line, of which each is one JSON object.
+#[track_caller]
+fn objects(stderr: &str) -> Vec<serde_json::Value> {
+    let object = |line: &str| match serde_json::from_str(line) {
+        Ok(value @ serde_json::Value::Object(_)) => value,
+        _ => panic!("{line:?} in: {stderr}"),
+    };
+    stderr.lines().map(object).collect()
+}
+
+/// Notes, log lines and errors in one stream that a program reads line by line: of a start that makes a journal, of a
+/// hangup, of a stop that takes too long, and of starts that are refused.
+#[test]
+fn json_log_lines_stand_among_nothing_else() {
+    let bench = Bench::new();
+    let json = ["--listen", "127.0.0.1:0", "--log-format", "json"];
+    let serve = [&["serve", "--data-dir", "data", "--key-file", "key"], &json[..]].concat();
+    bench.run(&["token", "new", "--scope", "write", "--file", "tokens"]).expect(0);
+    let told = |ran: Ran| objects(&ran.stderr).last().unwrap()["error"].clone();
+
+    assert_eq!(told(bench.run(&[&serve[..], &["--no-create"]].concat()).expect(10))["code"], "no_journal");
+    let remote = [&serve[..3], &["--log-format=json", "--listen", "0.0.0.0:0"]].concat();
+    assert_eq!(told(bench.run(&remote).expect(2))["code"], "not_loopback");
+    bench.write("sealog.toml", b"max_active = 3\n", 0o644);
+    let wrong = [&serve[..], &["--config", "sealog.toml"]].concat();
+    assert_eq!(told(bench.run(&wrong).expect(1))["code"], "config");
+    let ran: Ran = bench.command(&serve).env("SEALOG_LOG", "much").output().unwrap().into();
+    assert_eq!(told(ran.expect(2))["code"], "bad_log_level");
+
+    let mut command = bench.command(&[&serve[..], &["--grace-ms", "200", "--token-file", "tokens"]].concat());
+    command.env("SEALOG_LOG", "info");
+    let mut node = Node::start(command);
+    assert!(node.http("GET /v1/runtime", "").starts_with("HTTP/1.1 401 "));
+    node.signal(Signal::HUP);
+    let mut stderr = String::new();
+    node.read_until("was read again", &mut stderr);
+    let (code, rest) = node.stop();
+    stderr += &rest;
+    assert_eq!(code, Some(0));
+    let lines = objects(&stderr);
+    for what in ["created journal", "the mock provider", "the journal may take", "was read again: 1 token"] {
+        let noted = |line: &serde_json::Value| line["note"].as_str().is_some_and(|note| note.contains(what));
+        assert_eq!(lines.iter().filter(|line| noted(line)).count(), 1, "{what}: {stderr}");
+    }
+    assert!(lines.iter().any(|line| line["fields"]["message"].is_string()), "no log line: {stderr}");
+
+    let node = Node::start(bench.command(&[&serve[..], &["--grace-ms", "200"]].concat()));
+    let body = r#"{"ability":"text-generation","input":[{"type":"text","text":"x"}],"extensions":{"mock":{"chunks":1000,"delay_ms":1000,"ignore_cancel":true}}}"#;
+    let id = id_in(&node.http("POST /v1/executions", body));
+    let _stream = node.streaming(&id);
+    let (code, stderr) = node.stop();
+    assert_eq!(code, Some(1));
+    assert_eq!(objects(&stderr).last().unwrap()["error"]["code"], "grace_expired", "{stderr}");
+}
+
 #[test]
 fn every_request_has_an_id_and_one_line_without_content() {
     let bench = Bench::new();
@@ -118,8 +173,7 @@ fn every_request_has_an_id_and_one_line_without_content() {
     let (code, stderr) = node.stop();
     assert_eq!(code, Some(0));
     assert!(!stderr.contains("canary"), "{stderr}");
-    let lines: Vec<serde_json::Value> =
-        stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let lines = objects(&stderr);
     let line = |id: &str| {
         let found: Vec<_> = lines.iter().filter(|line| line["fields"]["request_id"] == id).collect();
         assert_eq!(found.len(), 1, "{id}: {stderr}");
