@@ -42,7 +42,7 @@ complete -c sealog -n "__fish_sealog_needs_command" -f -a "help" -d 'Print this 
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l data-dir -d 'The journal\'s directory [default: $XDG_STATE_HOME/sealog, else ~/.local/state/sealog]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l listen -d 'Address to listen on; port 0 picks a free one. `unix:PATH`: a socket that only this user may connect to' -r
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l config -d 'Providers and limits (TOML)' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand serve" -l log-format -d 'How log lines look on standard error [default: text, with --json json]' -r -f -a "text\t''
+complete -c sealog -n "__fish_sealog_using_subcommand serve" -l log-format -d 'How log lines look on standard error, with json notes and errors too [default: text, with --json json]' -r -f -a "text\t''
 json\t'One JSON object a line'"
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l grace-ms -d 'How long a stop may take until what is still open is dropped' -r
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l store-id -d 'The store id that the journal must have; one that is not there is never created (exit code 10)' -r
@@ -155,7 +155,7 @@ complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_su
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l data-dir -d 'The journal\'s directory [default: $XDG_STATE_HOME/sealog, else ~/.local/state/sealog]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l listen -d 'Address to listen on; port 0 picks a free one. `unix:PATH`: a socket that only this user may connect to' -r
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Providers and limits (TOML)' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l log-format -d 'How log lines look on standard error [default: text, with --json json]' -r -f -a "text\t''
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l log-format -d 'How log lines look on standard error, with json notes and errors too [default: text, with --json json]' -r -f -a "text\t''
 json\t'One JSON object a line'"
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l grace-ms -d 'How long a stop may take until what is still open is dropped' -r
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l store-id -d 'The store id that the journal must have; one that is not there is never created (exit code 10)' -r
