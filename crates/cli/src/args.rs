@@ -211,7 +211,7 @@ pub enum Journal {
     Repair(Repair),
     /// Make a journal of a backup, in a new lineage and fenced
     Restore(Restore),
-    /// Lift the fence of a restored journal, once the original is gone for good
+    /// Lift the fence of a restored, repaired or imported journal, once the original is gone for good
     Unfence(Unfence),
     /// Fold finished executions and drop what was forgotten, while no node runs
     Compact(Compact),

@@ -277,7 +277,7 @@ impl Engine {
         }
     }
 
-    /// Restored from a copy and not unfenced: work that is not known here is refused, because the original may have
+    /// Made from another journal and not unfenced: work that is not known here is refused, because the original may have
     /// done it.
     pub fn fenced(&self) -> bool {
         self.inner.store.fenced()

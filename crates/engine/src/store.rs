@@ -130,8 +130,8 @@ pub trait EventStore: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Whether what this store does not know may be known elsewhere: it was restored from a copy and nobody has said
-    /// yet that the original is gone. It creates nothing then.
+    /// Whether what this store does not know may be known elsewhere: its journal was made from another one and nobody has
+    /// said yet that the original is gone. It creates nothing then.
     fn fenced(&self) -> bool {
         false
     }
@@ -272,7 +272,7 @@ impl StoreError {
             }
             StoreError::Fenced => Failure::transient(
                 PortableCode::ProviderUnavailable,
-                "Runtime was restored from a copy and is fenced",
+                "Runtime is fenced: its journal was made from another one",
             ),
             StoreError::Diverged => Failure::permanent(
                 PortableCode::InvalidRequest,

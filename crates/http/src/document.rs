@@ -213,8 +213,8 @@ impl Shared {
             Shared::Failed => "Any other error, usually `internal_error`. The cause is never shown.",
             Shared::Unavailable => {
                 "No room for more work (`queue_full`), or the node takes none (`provider_unavailable`): it is stopping, \
-                 it is read-only, or it was restored from a copy, is fenced and does not know what was asked for: the \
-                 original may know it."
+                 it is read-only, or it is fenced, since its journal was made by `restore`, `repair` or `import`, and does not \
+                 know what was asked for: the original may know it."
             }
             Shared::Unauthorized => "The node asks for a token, and this request has none that it knows.",
             Shared::Forbidden => {

@@ -41,6 +41,12 @@ fn a_repaired_journal_serves_what_reads_and_names_what_does_not() {
     let answer = node.http(&format!("GET /v1/executions/{id}"), "");
     assert!(answer.contains(r#""outcome":"unknown""#), "{answer}");
     assert!(node.http("GET /v1/runtime", "").starts_with("HTTP/1.1 503"));
+    // Why, in words that are true of a repair.
+    let refused = node.http("GET /v1/executions/11111111-2222-4333-8444-555555555555", "");
+    assert!(
+        refused.contains("its journal was made from another one") && !refused.contains("restored"),
+        "{refused}"
+    );
     assert_eq!(node.stop().0, Some(0));
     bench.run(&["journal", "verify", "new", "--key-file", "key"]).expect(0);
 }

@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub(crate) journal: Journal,
     clock: Arc<dyn Clock>,
     blocking: Blocking,
-    /// Restored from a copy and not unfenced: nothing is created.
+    /// Made from another journal and not unfenced: nothing is created.
     fenced: bool,
     state: Mutex<State>,
     /// Held while what an earlier process left is ended.

@@ -99,8 +99,8 @@ fn events() -> Operation {
              `execution.failed`; a cancelled execution ends with `execution.failed` and the status `cancelled`. A silent\n\
              stream carries a comment at least every 15 s. The transfer ends cleanly only after the terminal event,\n\
              or at once when there was none above the cursor; anything else breaks it. Closing it cancels nothing.\n\
-             On a node restored from a copy, a cursor above what the copy held of an unfinished execution is 400: what\n\
-             the original went on to write is another history.\n",
+             Where the journal was made from another one, a cursor above what it held of an unfinished execution is 400:\n\
+             what the original went on to write is another history.\n",
         )
         .parameter("query", "after", "The cursor; wins over `Last-Event-ID`. Empty or absent is 0.", cursor())
         .parameter("header", "Last-Event-ID", "The cursor of a stream that is resumed.", cursor())

@@ -23,8 +23,8 @@ pub(super) fn operations() -> Vec<Operation> {
             .json(200, "The state is `ready`.", schema("RuntimeInfo"))
             .json(
                 503,
-                "The state is `stopping` or `unavailable` (the store failed, the node is read-only, or it was restored \
-                 from a copy and is fenced); the same body.",
+                "The state is `stopping` or `unavailable` (the store failed, the node is read-only, or it is fenced, since \
+                 its journal was made by `restore`, `repair` or `import`); the same body.",
                 schema("RuntimeInfo"),
             ),
         Operation::get("/v1/providers", "listProviders", "What every registered provider declares, in registration order.")

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::node::{Node, PLAIN, Setup};
 
-const REFUSED: &str = r#"{"error":{"code":"provider_unavailable","message":"Runtime was restored from a copy and is fenced","retryable":true}}"#;
+const REFUSED: &str = r#"{"error":{"code":"provider_unavailable","message":"Runtime is fenced: its journal was made from another one","retryable":true}}"#;
 const UNKNOWN: &str = "/v1/executions/11111111-2222-4333-8444-555555555555";
 const JSON: (&str, &str) = ("content-type", "application/json");
 

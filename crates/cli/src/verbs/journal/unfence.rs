@@ -1,4 +1,4 @@
-//! `sealog journal unfence DIR`: lifts the fence of a restored journal.
+//! `sealog journal unfence DIR`: lifts the fence of a restored, repaired or imported journal.
 
 use sealog_journal::unfence;
 use serde::Serialize;

@@ -127,7 +127,7 @@ async fn jb_9_the_engine_says_so_for_unknown_keys_and_ids_and_answers_for_known_
     assert!(fenced.snapshot(known.execution_id).await.unwrap().is_some());
     let refused = |error: crate::PublicError| {
         assert_eq!((error.code, error.retryable), (PortableCode::ProviderUnavailable, true));
-        assert_eq!(error.message, "Runtime was restored from a copy and is fenced");
+        assert_eq!(error.message, "Runtime is fenced: its journal was made from another one");
     };
     refused(fenced.submit(BODY.as_bytes(), Some("other")).await.unwrap_err());
     refused(fenced.submit(BODY.as_bytes(), None).await.unwrap_err());
