@@ -125,6 +125,9 @@ fn the_budget_counts_written_frames_across_starts() {
     }
     assert!((40..100).contains(&streams), "{streams}");
     assert_eq!(opened.journal.health(), Health::Full);
+    // What is open goes on into what is left of the budget.
+    let more = || commit(&opened, Unit::one(record(open[0], 8, &[1; 1000])), Admission::Ordinary);
+    assert!((1..40).contains(&(0..40).take_while(|_| more()).count()));
     assert!(commit(&opened, forget(1), Admission::Forget));
     for n in &open {
         assert!(commit(&opened, Unit::one(closing(*n, 9)), Admission::Reserved));
@@ -141,6 +144,68 @@ fn the_budget_counts_written_frames_across_starts() {
     assert!(commit(&opened, Unit::one(record(251, 1, b"opens")), Admission::Create));
     assert_eq!(opened.journal.health(), Health::Ready);
     assert!(opened.records.iter().all(|record| record.time_ms < START_MS + 10));
+}
+
+/// JC-10: new work is refused ahead of the budget, so that what was taken comes to its end, however many there are at a
+/// time and however much each of them writes, as long as they write alike.
+#[test]
+fn what_is_open_ends_within_the_budget() {
+    for (at_once, events, bytes) in [(1, 12, 1000), (8, 12, 1000), (24, 12, 300), (3, 3, 20), (8, 4, 2000)] {
+        let mut bench = Bench::new();
+        bench.config.tuning.disk_bytes_max = BUDGET;
+        let opened = bench.open().unwrap();
+        // (stream, its next event), none of which stands where another one stands.
+        let mut open: Vec<(u8, u64)> = Vec::new();
+        let (mut taken, mut refused) = (0, 0);
+        while refused == 0 || !open.is_empty() {
+            // As many at a time as ever, of which none waits for the end of another one.
+            if open.len() < at_once && refused == 0 {
+                match commit(&opened, Unit::one(record(taken + 1, 1, b"opens")), Admission::Create) {
+                    true => taken += 1,
+                    false => refused += 1,
+                }
+                open.extend((refused == 0).then_some((taken, 2)));
+            }
+            for (stream, event) in &mut open {
+                let written =
+                    commit(&opened, Unit::one(record(*stream, *event, &vec![1; bytes])), Admission::Ordinary);
+                assert!(written, "{at_once} at a time, {bytes} bytes: event {event} of {stream} of {taken}");
+                *event += 1;
+            }
+            for (stream, event) in open.extract_if(.., |(_, event)| *event > events) {
+                assert!(commit(&opened, Unit::one(closing(stream, event)), Admission::Reserved));
+            }
+            opened.journal.maintain();
+            if taken == u8::MAX {
+                break;
+            }
+        }
+        assert!(taken > 10 && (refused == 1 || taken == u8::MAX), "{taken} taken, {refused} refused");
+        // Nothing is open any more: what was kept for it is there for new work.
+        let left = BUDGET - opened.journal.usage().frame_bytes;
+        let create = Unit::one(record(taken.wrapping_add(1), 1, b"opens"));
+        assert!(left < BUDGET / 16 + 1000 || commit(&opened, create, Admission::Create), "{left}");
+    }
+}
+
+/// JC-10: with nothing open a sixteenth of the budget is left, also where one stream takes more than that.
+#[test]
+fn a_budget_that_is_small_for_one_stream_takes_one_at_a_time() {
+    let mut bench = Bench::new();
+    bench.config.tuning.disk_bytes_max = BUDGET;
+    let opened = bench.open().unwrap();
+    let left = || BUDGET - opened.journal.usage().frame_bytes;
+    let mut streams = 0;
+    while left() > BUDGET / 16 + 2000 {
+        streams += 1;
+        assert!(commit(&opened, Unit::one(record(streams, 1, b"opens")), Admission::Create), "{}", left());
+        let more =
+            |event: u64| commit(&opened, Unit::one(record(streams, event, &[1; 4000])), Admission::Ordinary);
+        let last = (2..30).find(|event| !more(*event)).unwrap_or(30);
+        assert!(commit(&opened, Unit::one(closing(streams, last)), Admission::Reserved));
+    }
+    assert!(streams > 2, "{streams}");
+    assert!(!commit(&opened, Unit::one(record(streams + 1, 1, &[1; 2500])), Admission::Create));
 }
 
 /// JC-10, R28: what the budget refused is taken again by itself once compaction has made room; nobody asks first.

@@ -17,6 +17,7 @@ use crate::head::HeadContent;
 use crate::index::FrameRef;
 use crate::record::{Class, NewRecord, Record};
 use crate::shared::{Mark, Shared, lock};
+use crate::writer::budget::Budget;
 use crate::writer::frames::{Active, Lost, SEAL_BYTES, cause, segment_name};
 use crate::writer::maintain::{self, NOT_IN_PLACE};
 use crate::writer::prepare::{Identity, is_full, next_name};
@@ -45,8 +46,7 @@ pub(crate) struct Core {
     rolled: Duration,
     clocks: Clocks,
     open_streams: u64,
-    /// Frames on disk, in bytes; at least what there are.
-    frame_bytes: u64,
+    budget: Budget,
 }
 
 /// What must not change under a running writer (JC-9).
@@ -87,9 +87,10 @@ impl From<Lost> for Roll {
 
 impl Core {
     pub fn new(shared: Arc<Shared>, lineage: [u8; 16], predecessor_lineage: [u8; 16], epoch: u64) -> Core {
-        let (end, open_streams, frame_bytes) = {
+        let (end, open_streams, budget) = {
             let catalog = shared.read();
-            (catalog.durable.end, catalog.index.open_count(), catalog.frame_bytes())
+            let budget = Budget::new(shared.tuning.disk_bytes_max, catalog.frame_bytes());
+            (catalog.durable.end, catalog.index.open_count(), budget)
         };
         let clocks = Clocks::now(&shared);
         let segment_bytes = shared.tuning.first_segment_bytes;
@@ -104,7 +105,7 @@ impl Core {
             rolled: Duration::ZERO,
             clocks,
             open_streams,
-            frame_bytes,
+            budget,
         }
     }
 
@@ -158,7 +159,8 @@ impl Core {
     }
 
     /// JC-7: what is not reserved is admitted only while the reserve stays whole; a larger `next` is tried first. Where
-    /// it cannot be had, creations are given up before events, and events before what is forgotten.
+    /// it cannot be had, creations are given up before events, and events before what is forgotten. At the budget so
+    /// are they, and creations ahead of it (JC-10).
     fn admit(
         &mut self,
         mut queued: Vec<Queued>,
@@ -167,7 +169,10 @@ impl Core {
         let demand = Demand::of(&queued, self.open_streams);
         let resting = self.shared.preparation.lock().resting(self.shared.clock.monotonic());
         let room = self.has_room(demand.frame, demand.whole_reserve, !resting);
-        let beyond_budget = if self.within_budget(demand.frame) { 0 } else { demand.frame };
+        // Whether a creation would be taken, be there one in this group or not.
+        let margin = self.budget.margin(self.open_streams);
+        let wanting = demand.frame.saturating_add(margin);
+        let beyond_budget = if self.within_budget(wanting) { 0 } else { wanting };
         lock(&self.shared.status).lacking(!room, beyond_budget);
         if room && beyond_budget == 0 {
             return Ok(queued);
@@ -178,7 +183,8 @@ impl Core {
                 continue;
             }
             let demand = Demand::of(&queued, self.open_streams);
-            if (!demand.budgeted || self.within_budget(demand.frame))
+            let behind = if demand.creates { margin } else { 0 };
+            if (!demand.budgeted || self.within_budget(demand.frame.saturating_add(behind)))
                 && self.has_room(demand.frame, demand.reserve, !resting)
             {
                 break;
@@ -201,14 +207,9 @@ impl Core {
             || (prepare && self.prepare_now(frame + reserve))
     }
 
-    /// Whether the frames on disk and this one are within the budget (JC-10). What is counted here is too much at most:
-    /// frames that compaction took away meanwhile are noticed when it matters.
-    fn within_budget(&mut self, frame: u64) -> bool {
-        let most = self.shared.tuning.disk_bytes_max;
-        if self.frame_bytes + frame > most {
-            self.frame_bytes = self.shared.read().frame_bytes();
-        }
-        self.frame_bytes + frame <= most
+    /// Whether the frames on disk and so much more are within the budget (JC-10).
+    fn within_budget(&mut self, bytes: u64) -> bool {
+        self.budget.takes(bytes, || self.shared.read().frame_bytes())
     }
 
     /// Bytes that later frames may take in the active segment and the one that is ready, once a frame of this length
@@ -370,21 +371,24 @@ impl Core {
         let first_sequence = self.end.last_sequence + 1;
         self.end = active.end;
         let sync = self.shared.clock.monotonic().saturating_sub(started);
-        self.frame_bytes += written.header.frame_bytes();
-        self.shared.counting.group(records as u64, written.header.frame_bytes(), sync);
+        let frame_bytes = written.header.frame_bytes();
+        self.shared.counting.group(records as u64, frame_bytes, sync);
         let at = FrameRef { segment: self.end.segment, offset: written.offset };
         // Before anybody can look for it there: a miss would read what is being written from the disk.
         let frame = OpenedFrame { header: written.header, epoch: self.epoch, plaintext };
         self.shared.cache.put(CacheKey { generation: 0, at }, frame);
         let mut catalog = self.shared.write();
         let records = units.iter_mut().flat_map(|queued| &mut queued.unit.records);
+        let mut opened = 0;
         for (record, sequence) in records.zip(first_sequence..) {
+            opened += u64::from(record.class.contains(Class::OPENS));
             catalog.index.add(at, &durable_record(record, sequence, self.epoch));
         }
         catalog.mark(Mark { sequence: first_sequence, segment: at.segment, offset: at.offset });
         self.move_durable(&mut catalog);
         self.open_streams = catalog.index.open_count();
         drop(catalog);
+        self.budget.wrote(frame_bytes, opened);
         self.shared.publish_sequence(self.end.last_sequence);
         Ok(())
     }
@@ -464,6 +468,7 @@ struct Demand {
     whole_reserve: u64,
     /// Something in it goes by the budget.
     budgeted: bool,
+    creates: bool,
 }
 
 impl Demand {
@@ -472,7 +477,8 @@ impl Demand {
         let records = || queued.iter().flat_map(|queued| &queued.unit.records);
         let count = |class| records().filter(|record| record.class.contains(class)).count() as u64;
         let has = |admission| queued.iter().any(|queued| queued.admission == admission);
-        let budgeted = has(Admission::Create) || has(Admission::Ordinary);
+        let creates = has(Admission::Create);
+        let budgeted = creates || has(Admission::Ordinary);
         let opening = count(Class::OPENS);
         let open = open_streams + opening;
         // A group that opens nothing says nothing of a creation unless room for one is asked for.
@@ -483,7 +489,7 @@ impl Demand {
             // The ends themselves: the reserve is theirs.
             (false, false) => 0,
         };
-        Demand { frame, reserve, whole_reserve, budgeted }
+        Demand { frame, reserve, whole_reserve, budgeted, creates }
     }
 }
 
