@@ -40,6 +40,17 @@ pub struct FileId {
     pub inode: u64,
 }
 
+/// How what a [`Disk`] shows stands to the files themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// The files.
+    Themselves,
+    /// A copy of files that may have gone on since.
+    Copy,
+    /// One of the files is lost, and another one that was made from the rest is shown in its place.
+    MadeUp,
+}
+
 /// Held while it lives; dropping it releases the lock. Close-on-exec, on the data directory itself.
 pub trait DiskLock: Send + Sync + std::fmt::Debug {}
 
@@ -88,6 +99,11 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn sync_folder(&self, folder: Folder) -> Result<()>;
 
     fn space(&self) -> Result<Space>;
+
+    /// A view says here what it is one of.
+    fn shows(&self) -> Shows {
+        Shows::Themselves
+    }
 }
 
 /// An open file. Every method is positional; handles are shared between the writer and readers.

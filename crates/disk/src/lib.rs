@@ -22,7 +22,7 @@ pub mod testing;
 
 pub use aligned::{AlignedBuf, DIRECT_ALIGN};
 pub use clock::Clock;
-pub use disk::{Disk, DiskLock, Entry, FileId, FileKind, LogFile, Space};
+pub use disk::{Disk, DiskLock, Entry, FileId, FileKind, LogFile, Shows, Space};
 pub use entropy::{Entropy, EntropyError};
 pub use error::{DiskError, ErrorKind, Operation};
 pub use name::{Folder, Name};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::testing::step;
 use crate::{
-    AlignedBuf, DIRECT_ALIGN, Disk, DiskError, DiskLock, Entry, FileId, Folder, LogFile, Name, Space,
+    AlignedBuf, DIRECT_ALIGN, Disk, DiskError, DiskLock, Entry, FileId, Folder, LogFile, Name, Shows, Space,
 };
 
 type Result<T> = std::result::Result<T, DiskError>;
@@ -86,6 +86,10 @@ impl Disk for ScrambleDisk {
 
     fn space(&self) -> Result<Space> {
         self.inner.space()
+    }
+
+    fn shows(&self) -> Shows {
+        self.inner.shows()
     }
 }
 

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use sealog_disk::{ErrorKind, Folder, Name};
+use sealog_disk::{ErrorKind, Folder, Name, Shows};
 use sealog_journal_format::names::SegmentName;
 
 use crate::config::Config;
-use crate::error::{JournalError, Result};
+use crate::error::{JournalError, Place, Result};
 use crate::head::{self, HeadState};
 use crate::recovery::findings::{Gap, Problem, Scan, SegmentFacts, Sink, TornTail};
 use crate::recovery::scan::{self, ScanOptions};
@@ -49,6 +49,8 @@ pub struct Audit {
     pub head: Option<HeadFacts>,
     /// A writer held the lock: only what evidence covers was read.
     pub live: bool,
+    /// It is a backup: its journal may have gone on since.
+    pub copied: bool,
     pub segments: Vec<SegmentFacts>,
     pub last_sequence: u64,
     pub tail: Option<TornTail>,
@@ -64,11 +66,12 @@ impl Audit {
         self.problems.is_empty()
     }
 
-    /// Something that was there may not have been read. A header copy that its twin replaces is the only damage that
-    /// costs nothing for certain.
-    pub fn lost_anything(&self) -> bool {
+    /// The journal may know of work that was not read: of what it lost, or of what came behind the copy. A header copy
+    /// that its twin replaces is the only damage that costs nothing for certain.
+    pub fn may_lack_work(&self) -> bool {
         const HEADER_COPY: u8 = 1;
-        !self.gaps.is_empty() || self.problems.iter().any(|problem| problem.row != HEADER_COPY)
+        let damaged = || self.problems.iter().any(|problem| problem.row != HEADER_COPY);
+        self.copied || !self.gaps.is_empty() || damaged()
     }
 }
 
@@ -121,7 +124,14 @@ pub(crate) fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> 
     // were never written (JR-4).
     let options = ScanOptions { uncached_last: !live, live, threads: config.tuning.check_threads };
     let scan = scan::scan_files(&store, &head, files, options, &mut sink)?;
-    Ok((facts(&store, &head, scan, live), sink))
+    let shows = config.disk.shows();
+    let mut audit = Audit { copied: shows == Shows::Copy, ..facts(&store, &head, scan, live) };
+    if shows == Shows::MadeUp {
+        // Who lost one file may have lost others, of which nothing tells.
+        let what = "`store` is missing or does not read back: data loss";
+        audit.problems.insert(0, Problem { place: Place::default(), row: 11, what });
+    }
+    Ok((audit, sink))
 }
 
 /// The head, and files of which each compacted one stood there before that head was read: evidence then reaches every
@@ -189,6 +199,7 @@ fn facts(store: &Store, head: &HeadState, scan: Scan, live: bool) -> Audit {
             closed: slot.state == sealog_journal_format::HeadState::Closed,
         }),
         live,
+        copied: false,
         last_sequence: scan.segments.iter().map(|s| s.last_sequence).max().unwrap_or(0),
         segments: scan.segments,
         tail: scan.tails.into_iter().next(),

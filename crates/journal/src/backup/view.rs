@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sealog_disk::{
-    Disk, DiskError, DiskLock, Entry, ErrorKind, FileId, FileKind, Folder, LogFile, Name, Operation, Space,
-    io,
+    Disk, DiskError, DiskLock, Entry, ErrorKind, FileId, FileKind, Folder, LogFile, Name, Operation, Shows,
+    Space, io,
 };
 use sealog_journal_format::Why;
 use sealog_journal_format::head::{HeadSlot, slot_offset};
@@ -202,5 +202,9 @@ impl Disk for BackupDisk {
 
     fn space(&self) -> DiskResult<Space> {
         self.disk.space()
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::Copy
     }
 }

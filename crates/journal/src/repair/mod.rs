@@ -39,7 +39,11 @@ pub struct Repaired {
     pub gaps: Vec<Gap>,
     pub problems: Vec<Problem>,
     pub tail: Option<TornTail>,
-    /// Something acknowledged may be lost: what the new journal does not know, the old one may have known.
+    /// What the new journal does not know, the old one may have known: something may be lost, or the old one is a backup.
+    pub lacks_work: bool,
+    /// It was read from a backup.
+    pub copied: bool,
+    /// The new journal is fenced, for that reason or because the old one was.
     pub fenced: bool,
     pub last_sequence: u64,
 }
@@ -64,9 +68,10 @@ pub fn repair(source: &Config, target: &Arc<dyn Disk>) -> Result<Repaired> {
     // One pass: a second sink would write everything a second time.
     let (audit, salvage) = audit::once(source, Salvage::into(journal.clone(), Arc::clone(&source.codec)))?;
     let salvaged = salvage.finish()?;
-    let fenced = audit.lost_anything() || !salvaged.losses.is_empty();
+    let lacks_work = audit.may_lack_work() || !salvaged.losses.is_empty();
     let records = journal.durable_sequence();
-    let body = Restored { from, restored_ms: config.clock.wall_ms(), fenced }.encode().to_vec();
+    let restored = Restored { from, restored_ms: config.clock.wall_ms(), fenced: lacks_work };
+    let body = restored.encode().to_vec();
     write_one(&config, &journal, KIND_RESTORED, body)?;
     let streams = journal.streams() as u64;
     journal.close()?;
@@ -79,7 +84,9 @@ pub fn repair(source: &Config, target: &Arc<dyn Disk>) -> Result<Repaired> {
         gaps: audit.gaps,
         problems: audit.problems,
         tail: audit.tail,
-        fenced,
+        lacks_work,
+        copied: audit.copied,
+        fenced: lacks_work || salvaged.fence.is_up(),
         last_sequence: journal.durable_sequence(),
     })
 }

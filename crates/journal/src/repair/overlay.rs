@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sealog_disk::{
-    Disk, DiskError, DiskLock, Entry, FileId, FileKind, Folder, LogFile, Name, Operation, Space,
+    Disk, DiskError, DiskLock, Entry, FileId, FileKind, Folder, LogFile, Name, Operation, Shows, Space,
 };
 use sealog_journal_format::store::StoreFile;
 use sealog_seal::choose;
@@ -70,5 +70,9 @@ impl Disk for Overlay {
 
     fn space(&self) -> DiskResult<Space> {
         self.disk.space()
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::MadeUp
     }
 }

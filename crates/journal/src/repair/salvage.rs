@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sealog_journal_format::journal_records::{Forget, KIND_FORGET, KIND_JOURNAL_MAX};
 
+use crate::backup::Fence;
 use crate::codec::Codec;
 use crate::completion::Ticket;
 use crate::error::{JournalError, Result};
@@ -46,6 +47,7 @@ pub(super) struct Salvage {
     places: HashMap<StreamId, Place>,
     /// Streams without a creation.
     orphans: HashMap<StreamId, u64>,
+    fence: Fence,
     submitted: Vec<Ticket>,
     failed: Option<JournalError>,
 }
@@ -53,12 +55,14 @@ pub(super) struct Salvage {
 pub(super) struct Salvaged {
     pub losses: Vec<Loss>,
     pub open: Vec<StreamId>,
+    /// As the journal's own records say that were kept.
+    pub fence: Fence,
 }
 
 impl Salvage {
     pub fn into(journal: Journal, codec: Arc<dyn Codec>) -> Salvage {
-        let (places, orphans) = (HashMap::new(), HashMap::new());
-        Salvage { journal, codec, places, orphans, submitted: Vec::new(), failed: None }
+        let (places, orphans, fence) = (HashMap::new(), HashMap::new(), Fence::default());
+        Salvage { journal, codec, places, orphans, fence, submitted: Vec::new(), failed: None }
     }
 
     /// Writes what is left; what came of every stream.
@@ -83,7 +87,7 @@ impl Salvage {
             Loss::Stream { stream, .. } | Loss::Events { stream, .. } => *stream,
         });
         open.sort();
-        Ok(Salvaged { losses, open })
+        Ok(Salvaged { losses, open, fence: self.fence })
     }
 
     fn take(&mut self, record: &Record) {
@@ -121,6 +125,7 @@ impl Salvage {
 
     /// Records of no stream keep their order among the others.
     fn of_journal(&mut self, record: &Record) {
+        self.fence.take(record.kind, &record.body);
         if record.kind == KIND_FORGET {
             for id in Forget::ids(&record.body).into_iter().flatten() {
                 self.places.remove(&StreamId(id));

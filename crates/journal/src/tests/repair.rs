@@ -210,9 +210,12 @@ fn jb_11_row_11_a_segment_store_or_keyring_copy_that_is_missing() {
     assert!(done.losses.contains(&Loss::Stream { stream: stream(90), events: 0 }) || done.fenced, "{done:?}");
     let store = || Name::new(Folder::Root, "store").unwrap();
     let done = examine("row 11, store missing", |bench| bench.disk.delete(&store()));
+    // No event is lost with it, and what else may have gone with it nobody can tell.
     assert!(done.losses.is_empty() && done.streams == 16, "{done:?}");
+    assert!(done.fenced && done.problems[0].row == 11, "{done:?}");
     let done = examine("row 11, store damaged", |bench| bench.disk.flip_bit(&store(), 40, 1));
     assert!(done.losses.is_empty() && done.streams == 16, "{done:?}");
+    assert!(done.fenced && done.problems[0].row == 11, "{done:?}");
     let done = examine("row 11, a keyring copy", |bench| {
         bench.disk.delete(&Name::new(Folder::Root, "keyring.0").unwrap());
     });
@@ -229,6 +232,31 @@ fn jb_11_what_no_key_opens_is_refused_and_a_running_journal_too() {
     bench.disk.delete(&keyring("keyring.0"));
     bench.disk.delete(&keyring("keyring.1"));
     assert!(matches!(repaired(&bench, &SimDisk::new()), Err(JournalError::Missing { .. })));
+}
+
+/// A copy is a copy by whichever verb: its journal may have gone on, and what it did is not in here.
+#[test]
+fn jb_11_of_a_backup_and_of_a_fenced_journal_comes_a_fenced_one() {
+    let bench = journal();
+    let (copy, target) = (SimDisk::new(), SimDisk::new());
+    let disk: Arc<dyn Disk> = Arc::new(copy);
+    crate::backup(&bench.config, &disk).unwrap();
+    let view = crate::BackupDisk::open(&disk).unwrap().unwrap();
+    let source = Config { disk: Arc::new(view), ..bench.config.clone() };
+    let into: Arc<dyn Disk> = Arc::new(target.clone());
+    let done = repair(&source, &into).unwrap();
+    assert!(done.fenced && done.lacks_work && done.copied, "{done:?}");
+    assert!(done.losses.is_empty() && done.problems.is_empty() && done.streams == 16, "{done:?}");
+    let fenced = Bench::on(target, 85);
+    assert!(fence(&fenced).is_up());
+    // A sound one that is fenced lacks nothing more, and its fence stays and is named.
+    let again = SimDisk::new();
+    let done = repaired(&fenced, &again).unwrap();
+    assert!(done.fenced && !done.lacks_work && !done.copied, "{done:?}");
+    let again = Bench::on(again, 86);
+    assert!(fence(&again).is_up());
+    crate::unfence(&again.config).unwrap();
+    assert!(!repaired(&again, &SimDisk::new()).unwrap().fenced);
 }
 
 #[test]

@@ -256,8 +256,8 @@ fn judge_repaired(
     let fence = audit(&config, &mut Fence::default).map_err(|e| e.to_string())?.1;
     // A fence that stood before stays.
     let stood = audit(&host.config(&host.disk.fork()), &mut Fence::default).map_err(|e| e.to_string())?.1;
-    let right = if done.fenced { fence.is_up() } else { !fence.is_up() || stood.is_up() };
-    if !right || (!silent && missing && !residue && !done.fenced) {
+    let right = done.fenced == fence.is_up() && (done.lacks_work || !fence.is_up() || stood.is_up());
+    if !right || (!silent && missing && !residue && !done.lacks_work) {
         return Err(format!("a repair that lost something stands behind no fence: {done:?}"));
     }
     let opened = JournalStore::open_manual(&config, StoreLimits::NODE);

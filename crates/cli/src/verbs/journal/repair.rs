@@ -86,22 +86,25 @@ pub fn run(args: &Repair, render: Render) -> Result<Exit> {
     } else {
         render.data(&text(&answer))?;
     }
-    let all_reads = answer.gaps.is_empty() && answer.losses.is_empty();
-    // Fenced for what it found, and not for what the journal was before: then something may be missing all the same.
-    if all_reads && (answer.problems.is_empty() || !answer.fenced) {
-        render.note(
-            "every record of it reads: the new one is the same journal once more, and only one of the two may go on",
-        );
-    } else {
-        render.note("the damaged journal was not touched; keep it until nothing of it is missed");
-    }
-    if answer.fenced {
-        render.note(&format!(
-            "the new one is fenced: what it does not know may have been lost; to let it take new work: sealog journal \
-             unfence {}{}",
-            shown(&args.dest),
-            same_key()
-        ));
+    let all_reads = answer.gaps.is_empty() && answer.losses.is_empty() && answer.problems.is_empty();
+    render.note(match (done.lacks_work, done.copied && all_reads) {
+        (false, _) => {
+            "every record of it reads: the new one is the same journal once more, and only one of the two may go on"
+        }
+        (true, true) => "every record of the backup reads",
+        (true, false) => "the damaged journal was not touched; keep it until nothing of it is missed",
+    });
+    if done.fenced {
+        let (dest, key) = (shown(&args.dest), same_key());
+        let (why, when) = match (done.lacks_work, done.copied) {
+            (true, false) => ("what it does not know may have been lost", "to let it take new work"),
+            (true, true) => (
+                "the journal that the backup is of may have done what it does not know",
+                "once that is out of the question",
+            ),
+            (false, _) => ("so was the one that it was made from", "to let it take new work"),
+        };
+        render.note(&format!("the new one is fenced: {why}; {when}: sealog journal unfence {dest}{key}"));
     }
     Ok(Exit::Success)
 }

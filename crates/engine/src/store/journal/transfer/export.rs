@@ -74,8 +74,9 @@ pub fn export(
     }
     let forgotten = state.gone.len() as u64;
     let (executions, events) = (state.executions, state.events);
-    // What a writer does meanwhile is not here, nor what did not read, nor what was not asked for.
-    let partial = only.is_some() || before.live || found.live || found.lost_anything();
+    // What a writer does meanwhile is not here, nor what it did behind a backup, nor what did not read, nor what was not
+    // asked for.
+    let partial = only.is_some() || before.live || found.live || found.may_lack_work();
     let counts = Counts { executions, events, forgotten, partial };
     let end = Line::end(counts, &state.digest);
     state.line(&end);
