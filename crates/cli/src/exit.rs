@@ -54,7 +54,7 @@ impl From<Exit> for ExitCode {
 /// The exit code of a refused journal and the stable word for it.
 pub fn of_journal(error: &JournalError) -> (Exit, &'static str) {
     match error {
-        JournalError::NoJournal => (Exit::NoJournal, "no_journal"),
+        JournalError::NoJournal | JournalError::NoManifest => (Exit::NoJournal, "no_journal"),
         JournalError::JournalElsewhere => (Exit::NoJournal, "journal_elsewhere"),
         JournalError::Locked { .. } => (Exit::Locked, "locked"),
         JournalError::WrongKey => (Exit::WrongKey, "wrong_key"),
@@ -141,6 +141,7 @@ mod tests {
     #[test]
     fn every_refusal_of_a_journal_has_its_code() {
         check(JournalError::NoJournal, 10, "no_journal");
+        check(JournalError::NoManifest, 10, "no_journal");
         check(JournalError::JournalElsewhere, 10, "journal_elsewhere");
         check(JournalError::Locked { holder: None }, 11, "locked");
         check(JournalError::WrongKey, 12, "wrong_key");

@@ -122,6 +122,8 @@ impl Failure {
             JournalError::Missing { file } | JournalError::CorruptFile { file, .. } if file == "store" => {
                 lost_store(&shown(dir))
             }
+            JournalError::NoManifest => (NOTHING_CHANGED, without_manifest(&shown(dir))),
+            JournalError::CorruptFile { file, .. } if file == "manifest" => damaged_manifest(),
             JournalError::Disk(DiskError { kind: ErrorKind::Unsafe, detail, .. }) => {
                 (NOTHING_CHANGED, unsafe_place(*detail, &shown(dir)))
             }
@@ -288,6 +290,27 @@ fn lost_keyring(dir: &str) -> (&'static str, String) {
 /// Without `store` nothing but a repair reads the journal, and that needs nothing of it.
 fn lost_store(dir: &str) -> (&'static str, String) {
     ("no byte on disk was changed; executions do not depend on this file", with_damage(dir))
+}
+
+/// A first backup that did not come to its end, or one that lost its manifest.
+fn without_manifest(dir: &str) -> String {
+    let key = same_key();
+    format!(
+        "take the backup again, which keeps what is whole of it: sealog journal backup JOURNAL {dir}{key}; without that \
+         journal restore another backup, and for a new one name another directory"
+    )
+}
+
+/// Every verb reads a backup through its manifest, a repair too.
+fn damaged_manifest() -> (&'static str, String) {
+    let key = same_key();
+    (
+        "no byte on disk was changed; nothing reads a backup without its manifest",
+        format!(
+            "restore another backup (sealog journal restore BACKUP NEWDIR{key}), or take a new one in another \
+             directory: sealog journal backup JOURNAL NEWDIR{key}"
+        ),
+    )
 }
 
 /// What is safe and what comes next, for everything a journal can say.

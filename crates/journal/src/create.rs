@@ -26,7 +26,7 @@ pub enum Contents {
 /// Looks without changing anything.
 ///
 /// # Errors
-/// `NoJournal` for what a first backup left that did not come to its manifest (JB-4): nothing yet, and no place for a
+/// `NoManifest` for what a first backup left that did not come to its manifest (JB-4): nothing yet, and no place for a
 /// journal. `Missing` if `store` is not there beside segments or a head that names one (JD-3); `CorruptFile`, `NewerFormat`
 /// for a `store` that does not read.
 pub fn look(disk: &dyn Disk) -> Result<Contents> {
@@ -34,7 +34,7 @@ pub fn look(disk: &dyn Disk) -> Result<Contents> {
     match store::read_store(disk, data) {
         Ok(file) => return Ok(Contents::Journal { store_id: StoreId(file.store_id) }),
         Err(JournalError::NoJournal | JournalError::Missing { .. }) if is_unfinished_backup(disk)? => {
-            return Err(JournalError::NoJournal);
+            return Err(JournalError::NoManifest);
         }
         Err(JournalError::NoJournal) => {}
         Err(e) => return Err(e),

@@ -25,6 +25,9 @@ impl fmt::Display for Place {
 pub enum JournalError {
     #[error("there is no journal here")]
     NoJournal,
+    /// No journal to anybody, and no place for one (JB-4).
+    #[error("there is no journal here, only files of a backup without its manifest")]
+    NoManifest,
     /// An empty directory where a key file says that a journal must be.
     #[error("the key belongs to a journal that is not here")]
     JournalElsewhere,
@@ -91,6 +94,7 @@ impl JournalError {
                 matches!(e.kind, ErrorKind::Full | ErrorKind::Descriptors | ErrorKind::Io)
             }
             JournalError::NoJournal
+            | JournalError::NoManifest
             | JournalError::JournalElsewhere
             | JournalError::Locked { .. }
             | JournalError::WrongKey

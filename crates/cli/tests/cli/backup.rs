@@ -129,6 +129,10 @@ fn what_an_interrupted_first_backup_left_is_no_journal_and_no_place_for_one() {
         ] {
             let ran = bench.run(&[words, &["--key-file", "key"]].concat()).expect(10);
             assert_eq!(ran.word(), "no_journal", "{words:?}");
+            // What helps a backup, which a journal at its place would not.
+            assert!(!ran.stderr.contains("journal init"), "{words:?}: {}", ran.stderr);
+            let again = "take the backup again, which keeps what is whole of it: sealog journal backup JOURNAL copy --key-file key;";
+            assert!(ran.stderr.contains(again), "{words:?}: {}", ran.stderr);
         }
         assert!(bench.files("copy") == before && !bench.path("new").exists());
         backup(&bench).expect(0);
@@ -139,4 +143,37 @@ fn what_an_interrupted_first_backup_left_is_no_journal_and_no_place_for_one() {
         }
     }
     assert_eq!(node.stop().0, Some(0));
+}
+
+/// No verb reads a backup whose manifest is damaged, so that none of those which read is what helps.
+#[test]
+fn a_damaged_manifest_leads_to_another_backup() {
+    let bench = Bench::new();
+    bench.finished();
+    backup(&bench).expect(0);
+    bench.flip("copy/manifest", 200);
+    let before = bench.files("copy");
+    for words in [
+        &["journal", "verify", "copy"][..],
+        &["journal", "inspect", "copy"],
+        &["journal", "restore", "copy", "new"],
+        &["journal", "repair", "copy", "new"],
+        &["journal", "export", "copy"],
+        &["journal", "backup", "copy", "other"],
+        &["ps", "--data-dir", "copy"],
+        &["serve", "--read-only", "--data-dir", "copy", "--listen", "127.0.0.1:0"],
+    ] {
+        let ran = bench.run(&[words, &["--key-file", "key"]].concat()).expect(13);
+        let said = &ran.stderr;
+        assert!(
+            ran.word() == "damaged" && said.contains("take a new one in another directory"),
+            "{words:?}: {said}"
+        );
+        assert!(!["verify copy", "repair copy"].iter().any(|verb| said.contains(verb)), "{words:?}: {said}");
+    }
+    // Where it stands in the way of the next backup it is not the journal that is damaged.
+    let ran = bench.run(&["journal", "backup", "data", "copy", "--key-file", "key"]).expect(13);
+    assert!(ran.stderr.contains("sealog journal backup data NEWDIR --key-file key"), "{}", ran.stderr);
+    assert!(bench.files("copy") == before);
+    bench.run(&["journal", "backup", "data", "NEWDIR", "--key-file", "key"]).expect(0);
 }

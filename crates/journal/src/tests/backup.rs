@@ -297,7 +297,7 @@ fn jb_4_a_first_backup_that_is_cut_leaves_none_or_all() {
                 assert!(
                     match found {
                         Ok(Contents::Empty) => !files,
-                        Err(JournalError::NoJournal) => files,
+                        Err(JournalError::NoManifest) => files,
                         _ => false,
                     },
                     "operation {at}, {choice:?}: {found:?}"

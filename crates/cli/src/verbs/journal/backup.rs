@@ -82,6 +82,17 @@ fn no_backup(args: &Backup) -> Failure {
 
 fn failed(error: sealog_journal::JournalError, args: &Backup) -> Failure {
     use sealog_journal::JournalError;
+    // The manifest of a backup that is copied was read before.
+    if matches!(&error, JournalError::CorruptFile { file, .. } if file == "manifest") {
+        return Failure::journal(error, &args.dest)
+            .safe("nothing was changed; the journal is not what is damaged")
+            .next(format!(
+                "keep that backup and take one of this journal into another directory: sealog journal backup {} \
+                 NEWDIR{}",
+                shown(&args.dir),
+                same_key()
+            ));
+    }
     let at_target = matches!(
         error,
         JournalError::NotEmpty

@@ -20,6 +20,7 @@ pub(super) fn failed(what: &'static str, error: &JournalError) -> StoreError {
         | JournalError::Missing { .. }
         | JournalError::Disk(_)
         | JournalError::NoJournal
+        | JournalError::NoManifest
         | JournalError::JournalElsewhere
         | JournalError::Locked { .. }
         | JournalError::WrongKey
