@@ -104,6 +104,34 @@ fn restore_leaves_nothing_or_all() {
     bench.run(&["journal", "unfence", "nowhere", "--key-file", "key"]).expect(10);
 }
 
+/// A fence is lifted on a stopped journal. Where there is none there is nothing to do, and nothing to stop a node for.
+#[test]
+fn unfence_says_whether_there_was_anything_to_lift() {
+    let bench = Bench::new();
+    bench.finished();
+    backup(&bench).expect(0);
+    restore(&bench, "back").expect(0);
+    let unfence = |dir: &str| bench.run(&["journal", "unfence", dir, "--key-file", "key"]);
+    let said = |dir: &str| format!("{dir}: there was no fence; nothing was written\n");
+    for running in [true, false] {
+        let node = running.then(|| bench.node(&[]));
+        let before = bench.files("data/segments");
+        assert_eq!(unfence("data").expect(0).stdout, said("data"));
+        assert!(bench.files("data/segments") == before);
+        assert!(node.is_none_or(|node| node.stop().0 == Some(0)));
+    }
+    let serve = ["serve", "--data-dir", "back", "--key-file", "key", "--listen", "127.0.0.1:0"];
+    let node = Node::start(bench.command(&serve));
+    let refused = unfence("back").expect(11);
+    assert_eq!(refused.word(), "locked");
+    assert!(
+        refused.stderr.contains("safe: the fence stands") && refused.stderr.contains("next: stop that node")
+    );
+    assert_eq!(node.stop().0, Some(0));
+    assert_eq!(unfence("back").expect(0).stdout, "back: lifted the fence\n");
+    assert_eq!(unfence("back").expect(0).stdout, said("back"));
+}
+
 /// One rule for every verb that makes a journal: by what stands in its way, of which no byte is changed.
 #[test]
 fn what_stands_at_a_place_decides_how_a_making_is_refused() {

@@ -20,7 +20,16 @@ pub fn run(args: &Unfence, render: Render) -> Result<Exit> {
     // A verb that looks for a fence never makes a journal.
     let expect = ExpectArgs { no_create: true, store_id: None };
     let ready = opening::for_writing(&args.dir, args.place, expect, &args.key, render)?;
-    let done = unfence(&ready.config).map_err(|error| Failure::journal(error, &args.dir))?;
+    let done = unfence(&ready.config).map_err(|error| {
+        let failure = Failure::journal(error, &args.dir);
+        match failure.code {
+            // Whether there is a fence was seen beside the node: with none there is nothing to stop it for.
+            "locked" => failure
+                .safe("the fence stands; nothing was changed")
+                .next("stop that node, then run the same command again"),
+            _ => failure,
+        }
+    })?;
     let answer = Answer {
         store_id: ready.store_id.to_string(),
         was_fenced: done.was_fenced,
