@@ -12,6 +12,8 @@ use crate::record::{Class, Record, StreamId};
 
 mod ended;
 
+pub(crate) use ended::{Packer, Run};
+
 /// Where a frame starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FrameRef {
@@ -228,8 +230,34 @@ impl Index {
         self.add_run(stream, record.sequence, &run, frame.segment, std::iter::once(frame.offset));
     }
 
-    /// A run of a stream's records at once, as a summary keeps it, the first of them with `first_sequence`.
-    pub fn add_run(
+    /// Before so many packed runs.
+    pub fn reserve(&mut self, runs: usize) {
+        self.ended.reserve(runs);
+    }
+
+    /// A run that was packed beside the index. Most streams have only one, and that one is as it stays.
+    pub fn add_packed(&mut self, segment: u64, run: Run) {
+        let frames = u64::from(run.frames);
+        let run = if run.closes && !self.live.contains_key(&run.stream()) {
+            match self.ended.insert_run(run) {
+                Ok(()) => {
+                    let tally = self.tallies.entry(segment).or_default();
+                    tally.all += frames;
+                    tally.closed += frames;
+                    return;
+                }
+                Err(run) => run,
+            }
+        } else {
+            run
+        };
+        let Entry { first_sequence, facts, frames } = run.unpack();
+        let offsets = frames.iter().map(|frame| frame.offset);
+        self.add_run(run.stream(), first_sequence, &facts, segment, offsets);
+    }
+
+    /// A run of a stream's records at once, the first of them with `first_sequence`.
+    fn add_run(
         &mut self,
         stream: StreamId,
         first_sequence: u64,
@@ -395,6 +423,55 @@ mod tests {
             list.push(frame);
         }
         assert!(list.iter().eq(frames));
+    }
+
+    fn forget(stream: StreamId) -> Record {
+        let record = Record {
+            kind: KIND_FORGET,
+            body: Forget { streams: vec![stream.0] }.encode().unwrap(),
+            ..Record::blank()
+        };
+        Record { class: Class::FORGETS, ..record }
+    }
+
+    /// JR-20: whether runs come one after the other or packed makes no difference: streams with one run and with several,
+    /// in one segment and in more, that end, come again after their end, are forgotten and come again.
+    #[test]
+    fn packed_runs_make_the_same_index() {
+        let draws = sealog_disk::testing::SeededEntropy::new(5);
+        let (mut plain, mut packed) = (Index::default(), Index::default());
+        let mut packer = Packer::default();
+        let mut again = 0;
+        for turn in 1..=4_000_u64 {
+            let stream = StreamId([(draws.draw() % 40) as u8; 16]);
+            if turn % 19 == 0 {
+                let at = FrameRef { segment: 1 + turn / 500, offset: 0 };
+                plain.add(at, &forget(stream));
+                packed.add(at, &forget(stream));
+                continue;
+            }
+            let facts = StreamFacts {
+                last_event: draws.draw() % 1_000,
+                closed: draws.draw().is_multiple_of(2),
+                epoch: turn / 900,
+                logical_bytes: draws.draw() % 100_000,
+                last_time_ms: draws.draw() % (1 << 41),
+                last_sequence: turn * 20 + draws.draw() % 20,
+            };
+            let offsets: Vec<u64> =
+                (0..1 + draws.draw() % 30).map(|n| 8192 + (turn * 64 + n) * 320).collect();
+            let segment = 1 + turn / 500;
+            again += u64::from(plain.facts(&stream).is_some_and(|before| before.closed));
+            plain.add_run(stream, turn * 20, &facts, segment, offsets.iter().copied());
+            let frames = offsets.iter().map(|offset| FrameRef { segment, offset: *offset });
+            packed.reserve(1);
+            packed.add_packed(segment, packer.run(stream, turn * 20, &facts, frames));
+            assert_eq!(packed.facts(&stream), plain.facts(&stream));
+            assert_eq!(packed.frames(&stream), plain.frames(&stream));
+            assert_eq!(packed.open_streams(), plain.open_streams());
+            assert_eq!((packed.len(), &packed.tallies), (plain.len(), &plain.tallies));
+        }
+        assert!(again > 100, "{again}");
     }
 
     /// R27: the journal's part of what a retained execution takes, at the number where the table is emptiest. Twelve

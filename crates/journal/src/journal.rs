@@ -1,5 +1,6 @@
 //! The journal opened for writing: recovery first, then one writer, any number of readers in this process.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker};
@@ -8,7 +9,6 @@ use std::time::Duration;
 use sealog_disk::{DiskLock, ErrorKind, FileId, Folder, Name};
 use sealog_journal_format::FrameKind;
 use sealog_journal_format::record::check_unit;
-use sealog_journal_format::summary::SummaryReader;
 
 use crate::background::{Background, Step, Work};
 use crate::cache::FrameCache;
@@ -31,7 +31,7 @@ use crate::rekey;
 use crate::scrub::Scrub;
 use crate::shared::{self, Catalog, Durable, Head, Health, Mark, Shared, Status};
 use crate::store::{SegmentFiles, Store, store_name};
-use crate::summary::{self, Summarise};
+use crate::summary::{Summarise, Summary};
 use crate::writer::core::{Core, Turn};
 use crate::writer::maintain::Maintenance;
 use crate::writer::prepare::Preparing;
@@ -428,9 +428,10 @@ impl Sink for Build<'_> {
         self.replay.record(record);
     }
 
-    fn summary(&mut self, segment: &SegmentFacts, summary: &SummaryReader<'_>) {
-        summary::apply(&mut self.catalog, self.replay, segment.number, summary, self.newest_ms);
-        self.newest_ms = self.newest_ms.max(summary.newest_time_ms());
+    fn absorb(&mut self, part: Box<dyn Any>) {
+        if let Ok(summary) = part.downcast::<Summary>() {
+            self.newest_ms = summary.apply(&mut self.catalog, self.replay, self.newest_ms);
+        }
     }
 }
 

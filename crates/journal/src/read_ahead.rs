@@ -7,15 +7,15 @@ use std::thread::Builder;
 
 use sealog_disk::{AlignedBuf, DiskError, LogFile};
 
-/// Each read past the cache has a price of its own. Few in tests, whose segments are short.
-const PIECE_BYTES: usize = if cfg!(test) { 16 << 10 } else { 1 << 20 };
-/// The first pieces are shorter: of a short file little is read in vain, and little memory is touched.
-const PIECE_BYTES_MIN: usize = PIECE_BYTES / 4;
+/// Each read past the cache has a price of its own, and so has memory that is touched for the first time. Few in tests, whose
+/// segments are short.
+const PIECE_BYTES: usize = if cfg!(test) { 16 << 10 } else { 256 << 10 };
 /// Room before each piece for what is left of the one before, so that what lies across both is in one place: longer than
 /// all but the largest frames. Memory that is never touched costs nothing.
 pub(crate) const HEADROOM_BYTES: usize = if cfg!(test) { 4 << 10 } else { 256 << 10 };
-/// Pieces that wait, beside the one that is read and the one that is looked at.
-const PIECES_AHEAD: usize = 1;
+/// Pieces that wait, beside the one that is read and the one that is looked at: whoever looks at them may have ended segments
+/// to check first, and the device need not wait for that.
+const PIECES_AHEAD: usize = 6;
 
 /// `len` bytes of the file, in `memory` behind the headroom.
 pub(crate) struct Piece {
@@ -23,7 +23,7 @@ pub(crate) struct Piece {
     pub memory: AlignedBuf,
 }
 
-/// A thread that reads; it ends with its file, its first error, or when nobody takes the pieces any more.
+/// A thread that reads; it ends where it was told to, with its first error, or when nobody takes the pieces any more.
 #[derive(Debug)]
 pub(crate) struct ReadAhead {
     pieces: Receiver<Result<Piece, DiskError>>,
@@ -32,16 +32,16 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// From `from`, where a block begins, to the end of the file, which is `length` bytes long. `None`: there was no thread to be had.
-    pub fn start(file: Arc<dyn LogFile>, from: u64, length: u64) -> Option<ReadAhead> {
+    /// From `from`, where a block begins, to `to`. `None`: there was no thread to be had.
+    pub fn start(file: Arc<dyn LogFile>, from: u64, to: u64) -> Option<ReadAhead> {
         let (give, pieces) = sync_channel(PIECES_AHEAD);
         let (free, used) = channel();
-        let read = move || read(&*file, from, length, &give, &used);
+        let read = move || read(&*file, from, to, &give, &used);
         Builder::new().name("journal-ahead".into()).spawn(read).ok()?;
         Some(ReadAhead { pieces, free })
     }
 
-    /// The next piece. `None`: the file has ended.
+    /// The next piece. `None`: that was all.
     pub fn next(&self) -> Option<Result<Piece, DiskError>> {
         self.pieces.recv().ok()
     }
@@ -58,14 +58,13 @@ impl ReadAhead {
 fn read(
     file: &dyn LogFile,
     from: u64,
-    length: u64,
+    to: u64,
     give: &SyncSender<Result<Piece, DiskError>>,
     used: &Receiver<AlignedBuf>,
 ) {
     let mut start = from;
-    while start < length {
-        let piece = (start - from).clamp(PIECE_BYTES_MIN as u64, PIECE_BYTES as u64);
-        let len = piece.min(length - start) as usize;
+    while start < to {
+        let len = (PIECE_BYTES as u64).min(to - start) as usize;
         let mut memory = used.try_recv().unwrap_or_else(|_| AlignedBuf::zeroed(HEADROOM_BYTES + PIECE_BYTES));
         let read = file.read_uncached(&mut memory[HEADROOM_BYTES..HEADROOM_BYTES + len], start);
         let failed = read.is_err();

@@ -131,6 +131,17 @@ impl SlotTable {
         self.len += 1;
     }
 
+    /// Room for so many more numbers at once.
+    pub fn reserve(&mut self, more: usize, hash_of: impl Fn(u32) -> u64) {
+        let mut buckets = self.tags.len().max(BUCKETS_MIN);
+        while (self.len + more) * 8 > buckets * 7 {
+            buckets *= 2;
+        }
+        if buckets > self.tags.len() {
+            self.resize(buckets, hash_of);
+        }
+    }
+
     fn put(&mut self, hash: u64, slot: u32) {
         let mut at = self.bucket(hash);
         while self.tags[at] != 0 {
@@ -140,7 +151,10 @@ impl SlotTable {
     }
 
     fn grow(&mut self, hash_of: impl Fn(u32) -> u64) {
-        let buckets = (self.tags.len() * 2).max(BUCKETS_MIN);
+        self.resize((self.tags.len() * 2).max(BUCKETS_MIN), hash_of);
+    }
+
+    fn resize(&mut self, buckets: usize, hash_of: impl Fn(u32) -> u64) {
         let tags = std::mem::replace(&mut self.tags, vec![0; buckets]);
         let slots = std::mem::replace(&mut self.slots, vec![0; buckets]);
         for (tag, slot) in tags.into_iter().zip(slots) {
@@ -196,6 +210,9 @@ mod tests {
             let hash = |key: u64| (key % hashes).wrapping_mul(0x1234_5678_9abc_def1);
             for _ in 0..20_000 {
                 let (key, remove) = (draws.draw() % 900, draws.draw().is_multiple_of(3));
+                if draws.draw().is_multiple_of(100) {
+                    table.reserve((draws.draw() % 60) as usize, |slot| hash(slab[slot]));
+                }
                 let found = table.find(hash(key), |slot| slab[slot] == key);
                 assert_eq!(found, map.get(&key).copied());
                 match (found, remove) {

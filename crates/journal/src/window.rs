@@ -1,6 +1,7 @@
 //! A bounded view of a file that moves forward: the only way recovery reads frames.
 
 use std::sync::Arc;
+use std::thread::Builder;
 
 use sealog_disk::{AlignedBuf, DIRECT_ALIGN, LogFile, io};
 
@@ -12,6 +13,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 const FIRST_CHUNK_BYTES: usize = 16 << 10;
 /// Zeros that are read past the cache as well. Few in tests, whose segments are short.
 const ZEROS_PAST_CACHE_BYTES: u64 = if cfg!(test) { 4 << 10 } else { 256 << 10 };
+/// So many zeros are looked at by two.
+const ZEROS_SHARED_BYTES_MIN: u64 = if cfg!(test) { 8 << 10 } else { 4 << 20 };
 /// Each read past the cache has a price of its own. With the lead, whole.
 const UNCACHED_CHUNK_BYTES: usize = (1 << 20) - 4096;
 
@@ -49,8 +52,25 @@ impl Window {
         if self.uncached {
             let from = from - from % DIRECT_ALIGN as u64;
             (self.start, self.held) = (from, 0);
-            self.ahead = ReadAhead::start(Arc::clone(&self.file), from, self.length);
+            let to = self.zeros_begin(from).saturating_add(ZEROS_PAST_CACHE_BYTES).min(self.length);
+            self.ahead = ReadAhead::start(Arc::clone(&self.file), from, to);
         }
+    }
+
+    /// About where prepared zeros begin, by a few looks into the page cache: behind that is little to be read ahead. What is
+    /// there is not for this to say.
+    fn zeros_begin(&self, from: u64) -> u64 {
+        let is_data = |at: u64| {
+            let mut bytes = [0; 512];
+            let read = io::read_up_to(&*self.file, &mut bytes, at);
+            read.map_or(true, |read| !is_zero(&bytes[..read]))
+        };
+        let (mut data, mut zeros) = (from, self.length);
+        while zeros - data > ZEROS_PAST_CACHE_BYTES {
+            let middle = data + (zeros - data) / 2;
+            if is_data(middle) { data = middle } else { zeros = middle }
+        }
+        zeros
     }
 
     pub fn length(&self) -> u64 {
@@ -136,9 +156,26 @@ impl Window {
         if !self.uncached {
             return self.zero_between(first, u64::MAX);
         }
-        let mut cached = Window::new(Arc::clone(&self.file), self.length, false);
-        self.stale = !cached.zero_between(offset, first)?;
-        cached.zero_between(first, u64::MAX)
+        self.stale = !self.cached().zero_between(offset, first)?;
+        let left = self.length.saturating_sub(first);
+        if left < ZEROS_SHARED_BYTES_MIN {
+            return self.cached().zero_between(first, u64::MAX);
+        }
+        let (middle, [mut here, mut there]) = (first + left / 2, [(); 2].map(|()| self.cached()));
+        std::thread::scope(|scope| {
+            let rest = move || there.zero_between(middle, u64::MAX);
+            let beside = Builder::new().spawn_scoped(scope, rest);
+            let zero = here.zero_between(first, middle)?;
+            let rest = match beside {
+                Ok(beside) => beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(_) => here.zero_between(middle, u64::MAX),
+            };
+            Ok(zero && rest?)
+        })
+    }
+
+    fn cached(&self) -> Window {
+        Window::new(Arc::clone(&self.file), self.length, false)
     }
 
     fn zero_between(&mut self, offset: u64, end: u64) -> Result<bool> {

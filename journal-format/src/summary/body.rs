@@ -75,11 +75,17 @@ pub struct Piece<'a> {
 pub struct Offsets<'a> {
     bytes: &'a [u8],
     count: usize,
+    last: u64,
 }
 
 impl Offsets<'_> {
     /// Of a piece that is still to be written.
-    pub const NONE: Self = Self { bytes: &[], count: 0 };
+    pub const NONE: Self = Self { bytes: &[], count: 0, last: 0 };
+
+    /// The highest; 0: there is none.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
 
     pub fn len(&self) -> usize {
         self.count
@@ -234,11 +240,12 @@ impl<'a> SummaryReader<'a> {
     /// Length, counts above what is there, values out of range or order, anything but zeros behind.
     pub fn new(body: &'a [u8]) -> Result<SummaryReader<'a>, FormatError> {
         let mut reader = SummaryReader::open(body)?;
-        reader.check()?;
+        reader.check(|_| {})?;
         Ok(reader)
     }
 
-    /// Of a body that [`SummaryReader::new`] has accepted: the pieces are not looked at before they are read.
+    /// Of a body that was accepted, or still is to be by [`SummaryReader::check`]: the pieces are not looked at before they
+    /// are read.
     ///
     /// # Errors
     /// As there.
@@ -276,12 +283,17 @@ impl<'a> SummaryReader<'a> {
         Ok(SummaryReader { own, marks, base, pieces: cursor, count, last_sequence: 0, last_offset: 0 })
     }
 
-    fn check(&mut self) -> Result<(), FormatError> {
+    /// Looks at all pieces, and hands them out meanwhile: what comes of them counts once the whole body was accepted.
+    ///
+    /// # Errors
+    /// As [`SummaryReader::new`].
+    pub fn check(&mut self, mut each: impl FnMut(&Piece<'a>)) -> Result<(), FormatError> {
         let mut pieces = self.pieces();
         let (mut last_sequence, mut last_offset) = (0, DATA_START);
         while let Some(piece) = pieces.read_next()? {
+            each(&piece);
             last_sequence = last_sequence.max(piece.last_sequence);
-            last_offset = last_offset.max(piece.offsets.iter().last().unwrap_or(0));
+            last_offset = last_offset.max(piece.offsets.last());
         }
         let padding = pieces.cursor.padding(BODY_ALIGN);
         let own = self.own.last().map_or(0, |own| own.sequence);
@@ -461,5 +473,5 @@ fn offsets<'a>(cursor: &mut Cursor<'a>) -> Result<Offsets<'a>, FormatError> {
         from = next;
     }
     let bytes = cursor.take(read.position() - cursor.position(), "offsets")?;
-    Ok(Offsets { bytes, count })
+    Ok(Offsets { bytes, count, last: from })
 }

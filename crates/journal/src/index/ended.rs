@@ -3,7 +3,7 @@
 
 use std::hash::Hasher;
 
-use super::{Entry, FrameList, Frames, IdHasher, StreamFacts, push_varint, take_varint};
+use super::{Entry, FrameList, FrameRef, Frames, IdHasher, StreamFacts, push_varint, take_varint};
 use crate::record::StreamId;
 use crate::slots::{Slab, SlotTable};
 
@@ -48,6 +48,56 @@ struct Cell {
 // What the index promises of a retained stream counts on this (R27).
 const _: () = assert!(size_of::<Cell>() == 64);
 
+/// A run of a stream's records in one segment, packed as if there were no others of it.
+#[derive(Debug)]
+pub(crate) struct Run {
+    cell: Cell,
+    pub(super) closes: bool,
+    /// How many frames hold it.
+    pub(super) frames: u32,
+}
+
+impl Run {
+    pub fn stream(&self) -> StreamId {
+        self.cell.stream
+    }
+
+    /// Its facts, the sequence of its first record, and its frames.
+    pub(super) fn unpack(&self) -> Entry {
+        let mut entry = unpack(self.cell.packed.bytes());
+        entry.facts.closed = self.closes;
+        entry
+    }
+}
+
+/// Packs runs; its memory serves for one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Packer {
+    frames: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Packer {
+    pub fn run(
+        &mut self,
+        stream: StreamId,
+        first_sequence: u64,
+        facts: &StreamFacts,
+        frames: impl Iterator<Item = FrameRef>,
+    ) -> Run {
+        let mut entry = Entry::new(first_sequence, std::mem::take(&mut self.frames));
+        let frames = entry.add(facts, frames) as u32;
+        let run = Run {
+            cell: Cell { stream, packed: pack(&mut self.scratch, &entry) },
+            closes: facts.closed,
+            frames,
+        };
+        self.frames = entry.frames.bytes;
+        self.frames.clear();
+        run
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct EndedStreams {
     cells: Slab<Cell>,
@@ -74,9 +124,29 @@ impl EndedStreams {
     pub fn insert(&mut self, stream: StreamId, entry: &Entry) {
         debug_assert!(entry.facts.closed && self.find(&stream).is_none());
         let packed = pack(&mut self.scratch, entry);
-        let slot = self.cells.insert(Cell { stream, packed });
+        self.put(Cell { stream, packed });
+    }
+
+    /// Room for so many more.
+    pub fn reserve(&mut self, more: usize) {
         let cells = &self.cells;
-        self.by_id.insert(hash(&stream), slot, |slot| hash(&cells[slot].stream));
+        self.by_id.reserve(more, |slot| hash(&cells[slot].stream));
+    }
+
+    /// A stream that has nothing but this closing run; gives it back where it is here already.
+    pub fn insert_run(&mut self, run: Run) -> Result<(), Run> {
+        if self.find(&run.cell.stream).is_some() {
+            return Err(run);
+        }
+        self.put(run.cell);
+        Ok(())
+    }
+
+    fn put(&mut self, cell: Cell) {
+        let hashed = hash(&cell.stream);
+        let slot = self.cells.insert(cell);
+        let cells = &self.cells;
+        self.by_id.insert(hashed, slot, |slot| hash(&cells[slot].stream));
     }
 
     #[cfg(test)]

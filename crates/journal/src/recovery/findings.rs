@@ -10,7 +10,6 @@ use sealog_journal_format::compacted::Sources;
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::frame::FrameHeader;
 use sealog_journal_format::limits;
-use sealog_journal_format::summary::SummaryReader;
 
 use crate::error::{Place, Result};
 use crate::record::Record;
@@ -41,15 +40,14 @@ pub trait Sink {
     }
 
     /// Takes what came to a part, as if it had come here. In journal order: everything before it was taken, and what
-    /// comes behind it was not. Only what of a segment was sound to the last byte comes in a part.
+    /// comes behind it was not. Only what of a segment was sound to the last byte comes in a part. To a start that takes
+    /// digests comes what a summary says, instead of frames and records.
     fn absorb(&mut self, _part: Box<dyn Any>) {}
 
     fn frame(&mut self, _frame: &FrameView) {}
     fn record(&mut self, _frame: &FrameView, _record: &Record) {}
     /// What a compacted segment replaces, once it was read.
     fn sources(&mut self, _sources: &Sources) {}
-    /// In a start that takes digests: the summary of an ended segment instead of its frames and records.
-    fn summary(&mut self, _segment: &SegmentFacts, _summary: &SummaryReader<'_>) {}
 }
 
 /// A sink that another thread fills, from the first frame of a segment to its last.
@@ -134,11 +132,6 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn sources(&mut self, sources: &Sources) {
         self.0.sources(sources);
         self.1.sources(sources);
-    }
-
-    fn summary(&mut self, segment: &SegmentFacts, summary: &SummaryReader<'_>) {
-        self.0.summary(segment, summary);
-        self.1.summary(segment, summary);
     }
 }
 

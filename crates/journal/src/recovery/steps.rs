@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{Builder, Scope};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 
 use crate::error::{JournalError, Result};
 use crate::recovery::group::{self, Entry, Group};
@@ -21,7 +21,7 @@ const BATCH_BYTES: usize = 64 << 10;
 /// Or so many frames. Few in tests, whose segments are short.
 const BATCH_FRAMES: usize = if cfg!(test) { 2 } else { 512 };
 /// Batches that are begun or wait for whoever takes them.
-const BATCHES_AHEAD: usize = if cfg!(test) { 2 } else { 8 };
+const BATCHES_AHEAD: usize = if cfg!(test) { 2 } else { 16 };
 /// What is shorter than this is read before a thread has begun.
 const AHEAD_BYTES_MIN: u64 = if cfg!(test) { 1 } else { 512 << 10 };
 
@@ -122,33 +122,40 @@ impl<'s> Steps<'s> {
     }
 
     /// At most `frames_max` frames are read ahead: where somebody names an end, nothing behind it is looked at.
-    pub fn new<'scope, 'env: 'scope>(
-        mut walker: Walker<'s>,
-        threads: usize,
-        frames_max: u64,
-        scope: &'scope Scope<'scope, 'env>,
-    ) -> Steps<'s>
-    where
-        's: 'env,
-    {
+    pub fn new(mut walker: Walker<'s>, threads: usize, frames_max: u64) -> Steps<'s> {
         let next = walker.next;
         let bytes = walker.window.length().saturating_sub(next.offset);
         if threads < 2 || bytes < AHEAD_BYTES_MIN || !walker.opens() {
             return Steps::here(walker);
         }
         walker.window.read_ahead(next.offset);
-        let ahead = Arc::new(Ahead::new(walker, frames_max));
-        let start = || {
-            let ahead = Arc::clone(&ahead);
-            Builder::new().spawn_scoped(scope, move || ahead.work()).is_ok()
-        };
-        // Where the system gives no thread, the walk goes on here.
-        if (0..threads).filter(|_| start()).count() == 0
-            && let Some(walker) = ahead.end()
-        {
-            return Steps::here(walker.opening());
-        }
-        Steps { walker: None, ahead: Some(ahead), batch: Batch::default(), taken: 0, next, stop: None }
+        let ahead = Some(Arc::new(Ahead::new(walker, frames_max)));
+        Steps { walker: None, ahead, batch: Batch::default(), taken: 0, next, stop: None }
+    }
+
+    /// For another thread, which reads ahead until everything was read or taken. Without one, the batches are read where
+    /// they are taken.
+    pub fn helper(&self) -> Option<Helper<'s>> {
+        self.ahead.clone().map(Helper)
+    }
+
+    /// Runs `take` with helpers beside it.
+    pub fn with_helpers<T>(self, threads: usize, take: impl FnOnce(&mut Steps<'s>) -> T) -> T {
+        std::thread::scope(|scope| {
+            // Its end is theirs.
+            let mut steps = self;
+            let start =
+                |helper: Helper<'s>| Builder::new().spawn_scoped(scope, move || helper.work()).is_ok();
+            // Where the system gives no thread, the batches are read where they are taken.
+            let _started = (1..threads).map_while(|_| steps.helper()).all(start);
+            take(&mut steps)
+        })
+    }
+
+    /// Reads a batch ahead of its turn. `false`: there is none, or enough of them are there.
+    pub fn read_on(&self) -> bool {
+        let read = self.ahead.as_ref().and_then(|ahead| Some((ahead, ahead.read_beside()?)));
+        read.map(|(ahead, read)| ahead.open(read)).is_some()
     }
 
     /// What comes behind the last frame that was taken.
@@ -229,6 +236,15 @@ impl Drop for Steps<'_> {
     }
 }
 
+/// What another thread needs to help.
+pub(crate) struct Helper<'s>(Arc<Ahead<'s>>);
+
+impl Helper<'_> {
+    pub fn work(&self) {
+        self.0.work();
+    }
+}
+
 /// A thread that read ahead has panicked, and so will whoever waits for its end.
 const OVER: JournalError = JournalError::Misuse("a walk ended without a word");
 
@@ -269,31 +285,54 @@ impl<'s> Ahead<'s> {
 
     fn work(&self) {
         let _over = StopOnPanic(self);
-        while let Some((number, mut batch, from)) = self.read() {
-            batch.open(self.segment, from);
-            let mut state = lock(&self.state);
-            state.done.insert(number, batch);
-            drop(state);
-            self.changed.notify_all();
+        while let Some(read) = self.read() {
+            self.open(read);
         }
+    }
+
+    fn open(&self, (number, mut batch, from): (usize, Batch, Expect)) {
+        batch.open(self.segment, from);
+        let mut state = lock(&self.state);
+        state.done.insert(number, batch);
+        drop(state);
+        self.changed.notify_all();
     }
 
     /// The next batch, with its number and where it begins. `None`: there is none, or nobody wants it.
     fn read(&self) -> Option<(usize, Batch, Expect)> {
-        let mut reading = lock(&self.reading);
-        if reading.ended {
+        let reading = lock(&self.reading);
+        let full = |state: &mut State| !state.over && reading.batches >= state.wanted + BATCHES_AHEAD;
+        let state = self.changed.wait_while(lock(&self.state), full);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.over {
             return None;
         }
-        let mut batch = {
-            let full = |state: &mut State| !state.over && reading.batches >= state.wanted + BATCHES_AHEAD;
-            let state = self.changed.wait_while(lock(&self.state), full);
-            let mut state = state.unwrap_or_else(PoisonError::into_inner);
-            if state.over {
-                return None;
-            }
-            state.free.pop().unwrap_or_default()
-        };
+        let batch = state.free.pop().unwrap_or_default();
+        drop(state);
+        self.read_into(batch, reading)
+    }
+
+    /// The same for whoever takes the batches: it is never held up, neither by who reads nor because there are enough.
+    fn read_beside(&self) -> Option<(usize, Batch, Expect)> {
+        let Ok(reading) = self.reading.try_lock() else { return None };
+        let mut state = lock(&self.state);
+        if state.over || reading.batches >= state.wanted + BATCHES_AHEAD {
+            return None;
+        }
+        let batch = state.free.pop().unwrap_or_default();
+        drop(state);
+        self.read_into(batch, reading)
+    }
+
+    fn read_into(
+        &self,
+        mut batch: Batch,
+        mut reading: MutexGuard<'_, Reading<'s>>,
+    ) -> Option<(usize, Batch, Expect)> {
         let Reading { walker, batches, ended } = &mut *reading;
+        if *ended {
+            return None;
+        }
         let walker = walker.as_mut()?;
         let (number, from) = (*batches, walker.next);
         batch.read(walker, self.frames_max);
@@ -316,7 +355,16 @@ impl<'s> Ahead<'s> {
             if state.over {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            drop(state);
+            if let Some(read) = self.read_beside() {
+                self.open(read);
+                state = lock(&self.state);
+                continue;
+            }
+            state = lock(&self.state);
+            if !state.over && !state.done.contains_key(&wanted) {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! everything else is left to that walk, which judges.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::Builder;
 
 use sealog_disk::Disk;
@@ -80,8 +80,6 @@ struct State {
     done: BTreeMap<usize, Swept>,
     held_bytes: u64,
     over: bool,
-    /// No worker was to be had.
-    alone: bool,
 }
 
 /// The jobs of a sweep, done ahead of whoever takes the results.
@@ -95,6 +93,7 @@ pub(crate) struct Ahead {
     codec: Arc<dyn Codec>,
     state: Mutex<State>,
     changed: Condvar,
+    /// Beside the one that takes the results, which does jobs as well while it has none to take.
     threads: usize,
 }
 
@@ -108,7 +107,7 @@ impl Ahead {
         let held_max =
             if matches!(sweep, Some(Sweep::Contents(_))) { PARTS_BYTES_MAX } else { HELD_BYTES_MAX };
         let sweep = sweep.unwrap_or(Sweep::Verdicts);
-        let threads = if threads < 2 || jobs.len() < 2 { 0 } else { threads.min(jobs.len()) };
+        let threads = threads.saturating_sub(1);
         let (disk, codec) = (Arc::clone(&store.disk), Arc::clone(&store.codec));
         Ahead {
             jobs,
@@ -122,26 +121,30 @@ impl Ahead {
         }
     }
 
-    /// Runs `consume` with the workers beside it.
-    pub fn with_workers<T>(&self, consume: impl FnOnce() -> T) -> T {
+    /// Runs `consume` with the workers beside it, which do `afterwards` when no job is left.
+    pub fn with_workers<T>(&self, afterwards: impl Fn() + Sync, consume: impl FnOnce() -> T) -> T {
         std::thread::scope(|scope| {
             // Also when `consume` panics or ends early, nobody goes on waiting.
             let _over = Over(self);
-            let start = || Builder::new().spawn_scoped(scope, || self.work()).is_ok();
-            let started = (0..self.threads).filter(|_| start()).count();
-            // A system that gives no thread makes a start slow, not impossible.
-            lock(&self.state).alone = started == 0;
+            let work = || {
+                self.work();
+                afterwards();
+            };
+            let start = || Builder::new().spawn_scoped(scope, work).is_ok();
+            // A system that gives no thread makes a start slow, not impossible: who takes the results does the jobs.
+            (0..self.threads).take_while(|_| start()).for_each(drop);
             consume()
         })
     }
 
-    /// The result for the segment at this place of the chain. Places are asked for in order.
-    pub fn take(&self, at: usize) -> Swept {
+    /// The result for the segment at this place of the chain. Places are asked for in order. While somebody else has the job,
+    /// `meanwhile` is done as long as that says that there is more, then the jobs that nobody has begun.
+    pub fn take(&self, at: usize, meanwhile: &mut dyn FnMut() -> bool) -> Swept {
         let Ok(wanted) = self.jobs.binary_search_by_key(&at, |(job, _)| job.at) else {
             return Swept::Unknown;
         };
         let mut state = lock(&self.state);
-        if self.threads == 0 || state.alone {
+        if self.threads == 0 {
             drop(state);
             return self.run(wanted);
         }
@@ -156,8 +159,39 @@ impl Ahead {
             if state.over {
                 return Swept::Unknown;
             }
-            state = self.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+            if state.next > wanted {
+                drop(state);
+                let more = meanwhile();
+                state = lock(&self.state);
+                if more || state.over || state.done.contains_key(&wanted) {
+                    continue;
+                }
+            }
+            // What nobody has begun is not waited for.
+            state = match self.help(state) {
+                Ok(state) => state,
+                Err(state) => self.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner),
+            };
         }
+    }
+
+    /// Does the next job. `Err`: there is none, or no room for what comes of it.
+    fn help<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+    ) -> std::result::Result<MutexGuard<'a, State>, MutexGuard<'a, State>> {
+        let job = state.next;
+        let room = job == state.wanted || state.held_bytes < self.held_max;
+        if state.over || job >= self.jobs.len() || !room {
+            return Err(state);
+        }
+        state.next += 1;
+        drop(state);
+        let swept = self.run(job);
+        let mut state = lock(&self.state);
+        state.held_bytes += swept.bytes();
+        state.done.insert(job, swept);
+        Ok(state)
     }
 
     fn work(&self) {

@@ -6,18 +6,23 @@ use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::limits::{DATA_START, SUMMARY_BODY_BYTES_MAX, SUMMARY_HEADER_BYTES};
 use sealog_journal_format::names::SegmentName;
 use sealog_journal_format::segment::SegmentKind;
-use sealog_journal_format::summary::{SummaryHeader, SummaryReader};
+use sealog_journal_format::summary::{Piece, SummaryHeader, SummaryReader};
 use sealog_journal_format::version::FORMAT_VERSION;
 use sealog_seal::SummaryOf;
 
 use crate::cache::Plaintext;
+use crate::index::Packer;
 use crate::segment::Segment;
+use crate::summary::apply::Prepared;
 
 /// A summary that is good for its segment.
 #[derive(Debug)]
 pub(crate) struct Summary {
+    pub(super) segment: u64,
     end: EndRecord,
-    body: Plaintext,
+    pub(super) body: Plaintext,
+    pub(super) pieces: Vec<Prepared>,
+    records: u64,
 }
 
 impl Summary {
@@ -26,14 +31,19 @@ impl Summary {
         SummaryReader::open(&self.body).ok()
     }
 
-    /// How the segment ends: of a compacted one where its seal stands.
-    pub fn end(&self) -> EndRecord {
-        self.end
+    /// How many there are in the segment.
+    pub fn records(&self) -> u64 {
+        self.records
     }
 
     /// Memory that it takes.
     pub fn bytes(&self) -> usize {
-        self.body.len()
+        self.body.len() + self.pieces.len() * size_of::<Prepared>()
+    }
+
+    /// How the segment ends: of a compacted one where its seal stands.
+    pub fn end(&self) -> EndRecord {
+        self.end
     }
 }
 
@@ -89,11 +99,18 @@ pub(crate) fn load(
     key.open(&purpose(segment), &header.salt, &header.check, &header.context(), &mut body, &header.tag)
         .ok()?;
     let body = Plaintext::new(body);
-    let reader = SummaryReader::new(&body).ok()?;
+    let mut reader = SummaryReader::open(&body).ok()?;
+    let (mut packer, mut records) = (Packer::default(), reader.own.len() as u64);
+    let mut pieces = Vec::with_capacity(reader.piece_count());
+    let prepare = |piece: &Piece<'_>| {
+        records += piece.records;
+        pieces.push(Prepared::new(segment.number, &body, piece, &mut packer));
+    };
+    reader.check(prepare).ok()?;
     // Whoever holds the key could write what it likes; what it names must at least be inside the segment.
     let inside = reader.last_sequence() <= end.last_sequence
         && reader.last_offset() < end.end_offset.max(DATA_START + 1);
-    inside.then_some(Summary { end: *end, body })
+    inside.then_some(Summary { segment: segment.number, end: *end, body, pieces, records })
 }
 
 /// Writes a summary, or leaves nothing. The folder is not synced: nothing relies on the name, and an error of that

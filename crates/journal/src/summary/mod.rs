@@ -7,6 +7,5 @@ mod gather;
 mod taken;
 mod work;
 
-pub(crate) use apply::apply;
 pub(crate) use file::{Summary, load};
 pub(crate) use work::Summarise;

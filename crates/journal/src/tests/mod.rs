@@ -46,6 +46,7 @@ mod smoke;
 mod splice;
 mod splice_headers;
 mod splice_heads;
+mod start_order;
 mod summaries;
 mod summaries_followed;
 mod tails;

@@ -1,7 +1,6 @@
 //! The order in which a scan goes through the segments: one after the other.
 
 use std::sync::Arc;
-use std::thread::Scope;
 
 use sealog_journal_format::end::EndRecord;
 use sealog_journal_format::names::SegmentName;
@@ -11,7 +10,7 @@ use super::{Scanner, ranges};
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::recovery::evidence::{FollowerEvidence, follower};
-use crate::recovery::steps::Steps;
+use crate::recovery::steps::{Helper, Steps};
 use crate::recovery::sweep::{self, Ahead, Sweep, Swept};
 use crate::segment::Segment;
 use crate::store::Store;
@@ -30,22 +29,26 @@ struct Chain {
 }
 
 impl Chain {
-    /// Reads the links from place `from` on, the others stay as they are.
-    fn look(&mut self, from: usize, uncached: bool, codec: &dyn Codec) -> Result<()> {
-        let newest = self.segments.len().saturating_sub(NEWEST);
-        self.links.truncate(from);
-        for (at, segment) in self.segments.iter().enumerate().skip(from) {
-            self.links.push(match segment {
+    fn new(
+        names: Vec<SegmentName>,
+        segments: Vec<Option<Arc<Segment>>>,
+        uncached: bool,
+        codec: &dyn Codec,
+    ) -> Result<Chain> {
+        let newest = segments.len().saturating_sub(NEWEST);
+        let mut links = Vec::with_capacity(segments.len());
+        for (at, segment) in segments.iter().enumerate() {
+            links.push(match segment {
                 Some(segment) => ranges::peek_link(segment, uncached && at >= newest, codec)?,
                 None => None,
             });
         }
-        self.last = self.links.iter().rposition(Option::is_some);
-        self.follower = match self.last {
-            Some(last) => follower(&self.segments, last)?,
+        let last = links.iter().rposition(Option::is_some);
+        let follower = match last {
+            Some(last) => follower(&segments, last)?,
             None => FollowerEvidence::default(),
         };
-        Ok(())
+        Ok(Chain { names, segments, links, last, follower })
     }
 
     fn last_segment(&self) -> Option<&Segment> {
@@ -76,9 +79,7 @@ impl Scanner<'_> {
         segments: Vec<Option<Arc<Segment>>>,
         sweep: Option<Sweep>,
     ) -> Result<()> {
-        let (links, follower) = (Vec::new(), FollowerEvidence::default());
-        let mut chain = Chain { names, segments, links, last: None, follower };
-        chain.look(0, self.options.uncached_last, self.codec)?;
+        let chain = Chain::new(names, segments, self.options.uncached_last, self.codec)?;
         self.last_is_log(chain.last_segment());
         let named = self.head.slot.as_ref().map_or(0, |slot| slot.segment);
         let mut jobs = sweep::jobs(named, &chain.names, &chain.segments, &chain.links);
@@ -89,40 +90,41 @@ impl Scanner<'_> {
             let range = job.segment.number..=job.segment.last();
             !replaced.iter().any(|first| range.contains(first))
         });
+        // The device comes first: it is the slowest, and needs no processor.
+        let mut last = self.steps_of_last(&chain)?;
+        let helper = last.as_ref().and_then(Steps::helper);
         let ahead = Ahead::new(store, jobs, sweep, self.options.threads);
-        ahead.with_workers(|| {
-            std::thread::scope(|scope| {
-                let mut last = self.steps_of_last(&chain, scope)?;
+        ahead.with_workers(
+            || helper.iter().for_each(Helper::work),
+            || {
+                // Dropped when this ends, however: whoever helps waits for nothing then.
+                let mut last = last.take();
                 let mut walking = Walking { previous: EndRecord::NONE, before: 0, lost: None };
                 for at in 0..chain.segments.len() {
+                    let read_on = &mut || last.as_ref().is_some_and(Steps::read_on);
+                    let swept = ahead.take(at, read_on);
                     let last = last.take_if(|_| chain.last == Some(at));
-                    self.walk(&chain, at, &mut walking, ahead.take(at), last)?;
+                    self.walk(&chain, at, &mut walking, swept, last)?;
                 }
                 self.behind_chain(&walking);
                 Ok(())
-            })
-        })
+            },
+        )
     }
 
     /// The last segment is what takes longest: it is read while the ended ones are gone through.
-    fn steps_of_last<'s, 'scope, 'env: 'scope>(
-        &self,
-        chain: &'s Chain,
-        scope: &'scope Scope<'scope, 'env>,
-    ) -> Result<Option<Steps<'s>>>
+    fn steps_of_last<'s>(&self, chain: &'s Chain) -> Result<Option<Steps<'s>>>
     where
-        's: 'env,
         Self: 's,
     {
-        let Some(at) = chain.last else { return Ok(None) };
-        let (Some(segment), Some(start)) = (chain.last_segment(), chain.links[at]) else { return Ok(None) };
-        if segment.is_compacted() {
+        let last = chain.last_segment().filter(|segment| !segment.is_compacted());
+        let (Some(segment), Some(start)) = (last, chain.last.and_then(|at| chain.links[at])) else {
             return Ok(None);
-        }
+        };
         let walker = self.walker(segment, &start, true)?;
         // Beside a live writer the end of what may be shown moves while it is read.
         let threads = if self.options.live { 1 } else { self.options.threads };
-        Ok(Some(Steps::new(walker, threads, u64::MAX, scope)))
+        Ok(Some(Steps::new(walker, threads, u64::MAX)))
     }
 
     fn walk(

@@ -25,10 +25,8 @@ impl Scanner<'_> {
     ) -> Result<EndRecord> {
         let walker = self.walker(segment, start, false)?;
         let (threads, frames_max) = (self.options.threads, named.map_or(u64::MAX, |end| end.frames));
-        std::thread::scope(|scope| {
-            let mut steps = Steps::new(walker, threads, frames_max, scope);
-            self.ended_by_steps(segment, &mut steps, named)
-        })
+        let steps = Steps::new(walker, threads, frames_max);
+        steps.with_helpers(threads, |steps| self.ended_by_steps(segment, steps, named))
     }
 
     fn ended_by_steps(

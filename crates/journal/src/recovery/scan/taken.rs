@@ -37,16 +37,13 @@ impl Scanner<'_> {
             }
             Swept::Summarised { read, summary } => (read, summary),
         };
-        let Some(contents) = summary.read() else { return false };
-        // Of a compacted one some sequences may have no record any more.
-        let counted = || {
-            let pieces: u64 = contents.pieces().map(|piece| piece.records).sum();
-            pieces + contents.own.len() as u64
-        };
-        let compacted = segment.is_compacted();
         let own = summary.end();
-        let facts = facts(&own, if compacted { counted() } else { end.last_sequence - start.last_sequence });
-        self.sink.summary(&facts, &contents);
+        // Of a compacted one some sequences may have no record any more.
+        let facts = match segment.is_compacted() {
+            true => facts(&own, summary.records()),
+            false => facts(&own, end.last_sequence - start.last_sequence),
+        };
+        self.sink.absorb(Box::new(summary));
         let bytes = sweep::data_bytes(&own);
         self.out.unchecked.push(Unchecked { segment: segment.number, bytes, read });
         self.out.segments.push(facts);
