@@ -485,6 +485,7 @@ fn assemble(
         stop_helper: AtomicBool::new(false),
         helper: OnceLock::new(),
         roll_wanted: AtomicBool::new(false),
+        expected_bytes: AtomicU64::new(0),
         tuning,
     });
     let generation = |number: u64| {

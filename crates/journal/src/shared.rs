@@ -166,6 +166,8 @@ pub(crate) struct Shared {
     pub helper: OnceLock<Thread>,
     /// The next frame begins a new segment: the active one has held what was forgotten for long.
     pub roll_wanted: AtomicBool,
+    /// What the streams that are open are expected to take yet, in frames.
+    pub expected_bytes: AtomicU64,
 }
 
 #[derive(Debug)]

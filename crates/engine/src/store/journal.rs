@@ -302,10 +302,10 @@ impl Shared {
         if self.fenced {
             return;
         }
-        let live = self.journal.usage().live_bytes;
+        let usage = self.journal.usage();
         let mut state = self.lock();
         let now = self.now(&state);
-        let gone = state.ledger.relieve(live, now);
+        let gone = state.ledger.relieve(usage.live_bytes, usage.expected_bytes, now);
         state.let_go(gone, now);
     }
 

@@ -359,14 +359,16 @@ impl Ledger {
 
     /// Evicts the executions that ended longest ago until what is kept takes its share of the disk again, where it takes
     /// `live` bytes of it now: all of them, if it never does. Above the share new work would soon be refused, however
-    /// long what is in its way has been over. One sixteenth goes at once, so that whole segments are left empty.
-    pub(crate) fn relieve(&mut self, live: u64, now: Timestamp) -> Vec<ExecutionId> {
+    /// long what is in its way has been over: what runs is expected to take `expected` bytes yet, of which a quarter at
+    /// most is made room for. One sixteenth goes at once, so that whole segments are left empty.
+    pub(crate) fn relieve(&mut self, live: u64, expected: u64, now: Timestamp) -> Vec<ExecutionId> {
         let sixteenth = self.limits.max_disk_bytes / 16;
-        if live <= sixteenth * 14 {
+        let share = sixteenth * 14 - expected.min(sixteenth * 4);
+        if live <= share {
             return Vec::new();
         }
         // What an execution takes of the disk is not known, only what all of them do.
-        let too_much = u128::from(self.bytes) * u128::from(live - sixteenth * 13);
+        let too_much = u128::from(self.bytes) * u128::from(live - (share - sixteenth));
         let mut left = u64::try_from(too_much / u128::from(live)).unwrap_or(u64::MAX);
         let mut evicted = Vec::new();
         let keyed_until = Timestamp(now.0.saturating_sub(self.limits.min_key_age_ms));

@@ -1,5 +1,7 @@
 //! What an open journal takes of its disk. Only looks.
 
+use std::sync::atomic::Ordering;
+
 use super::Journal;
 
 /// The journal's files at one moment.
@@ -11,6 +13,8 @@ pub struct Usage {
     pub live_bytes: u64,
     /// Most bytes of frames that may be written (`disk_bytes_max`).
     pub budget_bytes: u64,
+    /// What the streams that are open are expected to take yet: a creation leaves it and a sixteenth of the budget (JC-10).
+    pub expected_bytes: u64,
     /// Segment files.
     pub segments: u64,
 }
@@ -24,6 +28,7 @@ impl Journal {
             frame_bytes: catalog.frame_bytes(),
             live_bytes: catalog.live_bytes(),
             budget_bytes: shared.tuning.disk_bytes_max,
+            expected_bytes: shared.expected_bytes.load(Ordering::Relaxed),
             segments: catalog.segments.len() as u64,
         }
     }

@@ -188,6 +188,32 @@ fn what_is_open_ends_within_the_budget() {
     }
 }
 
+/// JC-10: of a group that asks for more than there is, the first ones are taken that there is room for.
+#[test]
+fn a_group_beyond_the_budget_is_taken_in_part() {
+    let mut bench = Bench::new();
+    bench.config.tuning.disk_bytes_max = BUDGET;
+    let opened = bench.open().unwrap();
+    let whole = |n: u8| {
+        assert!(commit(&opened, Unit::one(record(n, 1, &[1; 9000])), Admission::Create));
+        assert!(commit(&opened, Unit::one(closing(n, 2)), Admission::Reserved));
+    };
+    (1..=20).for_each(whole);
+    let together = |units: Vec<Unit>, admission| -> Vec<bool> {
+        let tickets: Vec<Ticket> = units.into_iter().map(|unit| submit(&opened, unit, admission)).collect();
+        opened.journal.turn();
+        tickets.into_iter().map(outcome).collect()
+    };
+    // About 120 KB are left: each wants a tenth of that, a sixteenth of the budget behind it.
+    let created = together((30..62).map(|n| Unit::one(record(n, 1, b"opens"))).collect(), Admission::Create);
+    let taken = created.iter().take_while(|taken| **taken).count();
+    assert!((2..16).contains(&taken) && !created[taken..].contains(&true), "{created:?}");
+    let events = |_: u8| Unit::one(record(30, 2, &[2; 6000]));
+    let written = together((0..32).map(events).collect(), Admission::Ordinary);
+    let fit = written.iter().take_while(|written| **written).count();
+    assert!((8..32).contains(&fit) && !written[fit..].contains(&true), "{written:?}");
+}
+
 /// JC-10: with nothing open a sixteenth of the budget is left, also where one stream takes more than that.
 #[test]
 fn a_budget_that_is_small_for_one_stream_takes_one_at_a_time() {

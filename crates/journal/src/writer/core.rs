@@ -89,7 +89,8 @@ impl Core {
     pub fn new(shared: Arc<Shared>, lineage: [u8; 16], predecessor_lineage: [u8; 16], epoch: u64) -> Core {
         let (end, open_streams, budget) = {
             let catalog = shared.read();
-            let budget = Budget::new(shared.tuning.disk_bytes_max, catalog.frame_bytes());
+            let open = catalog.index.open_streams().iter().map(|(_, facts)| facts.logical_bytes).sum();
+            let budget = Budget::new(shared.tuning.disk_bytes_max, catalog.frame_bytes(), open);
             (catalog.durable.end, catalog.index.open_count(), budget)
         };
         let clocks = Clocks::now(&shared);
@@ -170,35 +171,53 @@ impl Core {
         let resting = self.shared.preparation.lock().resting(self.shared.clock.monotonic());
         let room = self.has_room(demand.frame, demand.whole_reserve, !resting);
         // Whether a creation would be taken, be there one in this group or not.
-        let margin = self.budget.margin(self.open_streams);
-        let wanting = demand.frame.saturating_add(margin);
+        let wanting = demand.frame.saturating_add(self.budget.margin(demand.beside_newest));
         let beyond_budget = if self.within_budget(wanting) { 0 } else { wanting };
         lock(&self.shared.status).lacking(!room, beyond_budget);
         if room && beyond_budget == 0 {
             return Ok(queued);
         }
         let wanted = file_bytes(demand.frame + demand.whole_reserve);
-        for refusable in [Admission::Create, Admission::Ordinary, Admission::Forget] {
-            if !queued.iter().any(|queued| queued.admission == refusable) {
-                continue;
+        'lacking: for refusable in [Admission::Create, Admission::Ordinary, Admission::Forget] {
+            let mut there = queued.iter().filter(|queued| queued.admission == refusable).count();
+            while there > 0 {
+                let demand = Demand::of(&queued, self.open_streams);
+                let affordable = !demand.budgeted || self.within_budget(self.budgeted(&demand));
+                if affordable && self.has_room(demand.frame, demand.reserve, !resting) {
+                    break 'lacking;
+                }
+                // The budget has room for some of them where it has none for all. Segments are not prepared by trial.
+                there = if affordable { 0 } else { there / 2 };
+                let dropped = drop_behind(&mut queued, refusable, there);
+                if refusable == Admission::Ordinary && !affordable {
+                    self.note_cut(&dropped);
+                }
+                refused.extend(dropped.into_iter().map(|queued| (queued.number, JournalError::Full)));
             }
-            let demand = Demand::of(&queued, self.open_streams);
-            let behind = if demand.creates { margin } else { 0 };
-            if (!demand.budgeted || self.within_budget(demand.frame.saturating_add(behind)))
-                && self.has_room(demand.frame, demand.reserve, !resting)
-            {
-                break;
-            }
-            let (dropped, kept): (Vec<_>, Vec<_>) =
-                queued.into_iter().partition(|queued| queued.admission == refusable);
-            refused.extend(dropped.into_iter().map(|queued| (queued.number, JournalError::Full)));
-            queued = kept;
         }
         if !room {
             // The helper goes on trying. Told last: a failed try of this thread takes the wish away.
             self.shared.preparation.lock().want_more(self.next_identity(), wanted);
         }
         Ok(queued)
+    }
+
+    /// What of the budget must be left for a group: its frame, and behind a creation what the others are expected to take.
+    fn budgeted(&self, demand: &Demand) -> u64 {
+        let behind = if demand.creates { self.budget.margin(demand.beside_newest) } else { 0 };
+        demand.frame.saturating_add(behind)
+    }
+
+    /// Streams that go on no further for want of budget, though they had more to say.
+    fn note_cut(&mut self, dropped: &[Queued]) {
+        let catalog = self.shared.read();
+        for stream in
+            dropped.iter().flat_map(|queued| &queued.unit.records).filter_map(|record| record.stream)
+        {
+            if let Some(facts) = catalog.index.facts(&stream).filter(|facts| !facts.closed) {
+                self.budget.cut(stream, facts.logical_bytes);
+            }
+        }
     }
 
     /// Whether a frame has room with so much behind it, be it in a segment that is prepared now.
@@ -379,16 +398,17 @@ impl Core {
         self.shared.cache.put(CacheKey { generation: 0, at }, frame);
         let mut catalog = self.shared.write();
         let records = units.iter_mut().flat_map(|queued| &mut queued.unit.records);
-        let mut opened = 0;
         for (record, sequence) in records.zip(first_sequence..) {
-            opened += u64::from(record.class.contains(Class::OPENS));
+            let size_of = |stream: &_| catalog.index.facts(stream).map_or(0, |facts| facts.logical_bytes);
+            self.budget.takes_in(record, size_of);
             catalog.index.add(at, &durable_record(record, sequence, self.epoch));
         }
         catalog.mark(Mark { sequence: first_sequence, segment: at.segment, offset: at.offset });
         self.move_durable(&mut catalog);
         self.open_streams = catalog.index.open_count();
         drop(catalog);
-        self.budget.wrote(frame_bytes, opened);
+        self.budget.wrote(frame_bytes);
+        self.shared.expected_bytes.store(self.budget.expected(self.open_streams), Ordering::Relaxed);
         self.shared.publish_sequence(self.end.last_sequence);
         Ok(())
     }
@@ -469,6 +489,8 @@ struct Demand {
     /// Something in it goes by the budget.
     budgeted: bool,
     creates: bool,
+    /// Streams that are open with it, but for one that it opens.
+    beside_newest: u64,
 }
 
 impl Demand {
@@ -489,8 +511,19 @@ impl Demand {
             // The ends themselves: the reserve is theirs.
             (false, false) => 0,
         };
-        Demand { frame, reserve, whole_reserve, budgeted, creates }
+        let beside_newest = open_streams + opening.saturating_sub(1);
+        Demand { frame, reserve, whole_reserve, budgeted, creates, beside_newest }
     }
+}
+
+/// Takes the units of one admission out of a group, but for the first `kept` of them.
+fn drop_behind(queued: &mut Vec<Queued>, admission: Admission, kept: usize) -> Vec<Queued> {
+    let mut seen = 0;
+    let behind = |queued: &mut Queued| {
+        seen += usize::from(queued.admission == admission);
+        queued.admission == admission && seen > kept
+    };
+    queued.extract_if(.., behind).collect()
 }
 
 /// Length of a segment file whose frames may take `usable` bytes beside its link and its seal.

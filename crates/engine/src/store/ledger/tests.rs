@@ -91,15 +91,17 @@ fn a_share_of_the_disk_is_given_back_by_what_ended_first() {
         finished(&mut ledger, number, u64::from(number) * 10);
     }
     ledger.open(id(15), Timestamp(0), None, weight(1, 356), NOW).unwrap();
-    assert_eq!(ledger.relieve(1400, NOW), []);
+    assert_eq!(ledger.relieve(1400, 0, NOW), []);
+    assert_eq!(ledger.relieve(1150, 250, NOW), [], "what runs is given room beside it");
+    assert_eq!(ledger.relieve(1000, u64::MAX, NOW), [], "a quarter at most");
     // 1401 of the disk are 14 times 456 and 612: a fourteenth of that is one of them and a little.
     ledger.pin(id(1));
-    assert_eq!(ledger.relieve(1401, NOW), [id(2), id(3)]);
+    assert_eq!(ledger.relieve(1401, 0, NOW), [id(2), id(3)]);
     ledger.unpin(id(1));
     invariants(&ledger);
-    assert_eq!(ledger.relieve(u64::MAX, NOW).len(), 12, "all that ended");
+    assert_eq!(ledger.relieve(u64::MAX, 0, NOW).len(), 12, "all that ended");
     assert!(ledger.visible(id(15), NOW));
-    assert_eq!(ledger.relieve(u64::MAX, NOW), []);
+    assert_eq!(ledger.relieve(u64::MAX, 0, NOW), []);
     invariants(&ledger);
 
     let key = |number| Some(Identity { key_hash: [number; 32], fingerprint: [0; 32] });
@@ -108,7 +110,7 @@ fn a_share_of_the_disk_is_given_back_by_what_ended_first() {
         ledger.admit(id(number), terminal(2, 100), NOW).unwrap();
         ledger.settle(id(number), Status::Succeeded, Timestamp(ended));
     }
-    assert_eq!(ledger.relieve(u64::MAX, NOW), [id(20)], "the other one is 99 ms old");
+    assert_eq!(ledger.relieve(u64::MAX, 0, NOW), [id(20)], "the other one is 99 ms old");
     invariants(&ledger);
 }
 

@@ -244,8 +244,8 @@ fn what_is_over_makes_room_within_the_budget() {
         kept[2..].iter().copied().eq(*kept.get(2).unwrap()..=250),
         "the last ones without a hole: {kept:?}"
     );
-    // An eighth of the budget is kept free, a sixteenth goes at once; the rest is used.
-    assert!((30..50).contains(&kept.len()), "{}", kept.len());
+    // An eighth of the budget is kept free, and what the active one may take yet; a sixteenth goes at once; the rest is used.
+    assert!((25..50).contains(&kept.len()), "{}", kept.len());
     drop(watch);
 }
 
@@ -320,12 +320,13 @@ fn young_keys_are_refused_for_within_the_budget_too() {
 fn a_full_disk_lets_nothing_go() {
     let host = Host::new();
     let (store, journal) = budgeted(&host, StoreLimits { min_key_age_ms: 0, ..LIMITS });
-    for number in 1..=20 {
+    // Well below the share of the budget that is kept.
+    for number in 1..=15 {
         drive(&journal, finished(&store, host.now(), number)).unwrap();
     }
     let used: u64 = host.disk.files().values().map(|bytes| bytes.len() as u64).sum();
     host.disk.set_capacity(Some(used));
-    let mut number = 20;
+    let mut number = 15;
     while drive(&journal, finished(&store, host.now(), number + 1)).is_ok() {
         number += 1;
     }
