@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sealog_disk::real::{NotCommitted, OpenOptions, RealDisk, Sibling};
+use sealog_disk::real::{NotCommitted, Sibling};
 use sealog_disk::{Disk, DiskError, ErrorKind};
-use sealog_journal::{Contents, JournalError, discard_built, look};
+use sealog_journal::{JournalError, discard_built};
 
-use crate::again::{same_key, same_place};
+use crate::again::same_key;
 use crate::args::PlaceArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result, shown};
 /// nothing stands at `place`.
 ///
 /// # Errors
-/// Exit 10 if something stands at `place`, 1 if that is a journal, 11 while another process builds there; what `build` says; what the storage
+/// Exit 10 if something stands at `place`, 11 while another process builds there; what `build` says; what the storage
 /// calls say.
 pub fn build<T>(
     place: &Path,
@@ -40,33 +40,6 @@ pub fn build<T>(
             Err(failed(error))
         }
     }
-}
-
-/// Why nothing is made at a place: by what stands there, whichever verb is to make a journal of it.
-fn taken(place: &Path) -> Failure {
-    // Only looked at, so that its file system does not matter.
-    let options = OpenOptions { create: false, allow_network_fs: true };
-    let found = RealDisk::open(place, options).ok().map(|disk| look(&disk));
-    match found {
-        Some(Ok(Contents::Journal { .. })) => {
-            let failure = Failure::journal(JournalError::AlreadyExists, place);
-            let next = format!("name an absent or empty directory; what is there: {}", failure.next);
-            failure.next(next)
-        }
-        Some(Err(
-            error @ (JournalError::Missing { .. }
-            | JournalError::CorruptFile { .. }
-            | JournalError::NewerFormat { .. }),
-        )) => Failure::journal(error, place),
-        _ => Failure::new(Exit::NoJournal, "not_empty", "something stands there already")
-            .next("name an absent or empty directory"),
-    }
-}
-
-/// A journal stands there, and the key of this call is one that it has nothing to do with.
-pub fn other_exists(place: &Path) -> Failure {
-    let inspect = format!("sealog journal inspect {}{} --key-file FILE", shown(place), same_place());
-    Failure::journal(JournalError::AlreadyExists, place).next(inspect)
 }
 
 /// What giving a journal its place said.
@@ -99,7 +72,10 @@ pub fn stands(failure: Failure, place: &Path) -> Failure {
 /// What beginning or ending a journal at its place said.
 pub fn at_place(error: DiskError, place: &Path) -> Failure {
     match error.kind {
-        ErrorKind::AlreadyExists => taken(place),
+        ErrorKind::AlreadyExists => {
+            Failure::new(Exit::NoJournal, "not_empty", "something stands there already")
+                .next("name an absent or empty directory")
+        }
         ErrorKind::Contended => {
             Failure::new(Exit::Locked, "locked", "another process is making a journal there")
                 .next("wait for that process, or name another directory")

@@ -16,9 +16,9 @@ use sealog_seal::{
     KEYRING_BYTES_MAX, KeyFile, Outline, RandomUnavailable, Secret, SlotKind, SlotParams, StoreId, choose,
 };
 
-use crate::again::same_key;
+use crate::again::{same_key, same_place};
 use crate::args::{ExpectArgs, KeyArgs, PlaceArgs};
-use crate::building::{other_exists, stands};
+use crate::building::stands;
 use crate::exit::{self, Exit};
 use crate::failure::{Failure, Result, shown};
 use crate::keys::{self, Given};
@@ -210,7 +210,10 @@ fn make(
         }
         Plan::Open(_) => Err(Failure::journal(JournalError::AlreadyExists, dir)),
         // A key file that does not exist is looked for only where a journal is, and opens none.
-        Plan::Refuse(Refusal::NoSuchKeyFile) => Err(other_exists(dir)),
+        Plan::Refuse(Refusal::NoSuchKeyFile) => {
+            let inspect = format!("sealog journal inspect {}{} --key-file FILE", shown(dir), same_place());
+            Err(Failure::journal(JournalError::AlreadyExists, dir).next(inspect))
+        }
         Plan::Refuse(Refusal::Elsewhere) => Err(refuse(Refusal::Elsewhere, dir)
             .safe("nothing was created: the key of one journal never makes another one")
             .next("name a key file that does not exist yet: --key-file FILE")),

@@ -26,7 +26,7 @@ fn a_repaired_journal_serves_what_reads_and_names_what_does_not() {
         (&"events".into(), &id.as_str().into())
     );
     assert!(done["gaps"].as_array().unwrap().len() == 1 && done["problems"][0]["row"].is_u64());
-    assert_eq!(bench.run(&repair).expect(1).error()["code"], "already_exists");
+    assert_eq!(bench.run(&repair).expect(10).error()["code"], "not_empty");
     let verify = bench.run(&["journal", "verify", "new", "--key-file", "key", "--json"]).expect(0).json();
     assert_eq!(verify["verdict"], "sound");
     let node = Node::start(bench.command(&[

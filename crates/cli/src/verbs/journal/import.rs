@@ -11,16 +11,17 @@ use sealog_disk::{Disk, ErrorKind};
 use sealog_engine::store::journal::transfer::{
     Broken, Checked, ImportError, Imported, check, import, lines::LineError,
 };
-use sealog_journal::{Config, Contents, audit, discard_built, look};
+use sealog_journal::{Config, Contents, JournalError, audit, discard_built, look};
 use sealog_seal::StoreId;
 use serde::Serialize;
 
 use crate::again::same_key;
 use crate::args::Import;
-use crate::building::{at_place, not_committed, other_exists};
+use crate::building::{at_place, not_committed};
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, shown};
 use crate::opening::{self, Ready};
+use crate::places;
 use crate::render::Render;
 use crate::report::counted;
 use crate::survey::Survey;
@@ -52,11 +53,9 @@ pub fn run(args: &Import, render: Render) -> Result<Exit> {
             .next("leave them out: run the same command with --skip-incomplete"));
     }
     let dir = &args.dir;
+    vacant(args, render)?;
     let (sibling, disk) =
-        Sibling::open(dir, args.place.allow_network_fs).map_err(|error| match at_place(error, dir) {
-            taken if taken.code == "already_exists" => other_exists(dir),
-            other => other,
-        })?;
+        Sibling::open(dir, args.place.allow_network_fs).map_err(|error| at_place(error, dir))?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let leftover = clear(&*disk);
     let ready = match opening::init_beside(dir, Arc::clone(&disk), leftover, args.place, &args.key, render) {
@@ -128,6 +127,16 @@ fn refused(path: &Path, broken: Broken) -> Failure {
             .next("use the release of sealog that wrote this export"),
         (false, Broken::Input(error)) => failure.because(error),
         (false, Broken::Line { .. } | Broken::Order { .. } | Broken::CutShort) => failure,
+    }
+}
+
+/// A journal at the place is named as one; what else stands there is found when the directory beside it is made.
+fn vacant(args: &Import, render: Render) -> Result<()> {
+    let dir = &args.dir;
+    let Some(disk) = places::open_if_there(dir, args.place, render)? else { return Ok(()) };
+    match look(&disk).map_err(|error| Failure::journal(error, dir))? {
+        Contents::Journal { .. } => Err(Failure::journal(JournalError::AlreadyExists, dir)),
+        Contents::Leftovers { .. } | Contents::Empty => Ok(()),
     }
 }
 
