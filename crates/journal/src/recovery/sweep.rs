@@ -137,8 +137,8 @@ impl Ahead {
         })
     }
 
-    /// The result for the segment at this place of the chain. Places are asked for in order. While somebody else has the job,
-    /// `meanwhile` is done as long as that says that there is more, then the jobs that nobody has begun.
+    /// The result for the segment at this place of the chain. Places are asked for in order. As long as it is not there,
+    /// `meanwhile` is done while that says that there is more, then the jobs that nobody has begun.
     pub fn take(&self, at: usize, meanwhile: &mut dyn FnMut() -> bool) -> Swept {
         let Ok(wanted) = self.jobs.binary_search_by_key(&at, |(job, _)| job.at) else {
             return Swept::Unknown;
@@ -159,13 +159,11 @@ impl Ahead {
             if state.over {
                 return Swept::Unknown;
             }
-            if state.next > wanted {
-                drop(state);
-                let more = meanwhile();
-                state = lock(&self.state);
-                if more || state.over || state.done.contains_key(&wanted) {
-                    continue;
-                }
+            drop(state);
+            let more = meanwhile();
+            state = lock(&self.state);
+            if more || state.over || state.done.contains_key(&wanted) {
+                continue;
             }
             // What nobody has begun is not waited for.
             state = match self.help(state) {
