@@ -122,17 +122,18 @@ impl Ahead {
     }
 
     /// Runs `consume` with the workers beside it, which do `afterwards` when no job is left.
-    pub fn with_workers<T>(&self, afterwards: impl Fn() + Sync, consume: impl FnOnce() -> T) -> T {
+    pub fn with_workers<T>(&self, afterwards: Option<impl Fn() + Sync>, consume: impl FnOnce() -> T) -> T {
         std::thread::scope(|scope| {
             // Also when `consume` panics or ends early, nobody goes on waiting.
             let _over = Over(self);
             let work = || {
                 self.work();
-                afterwards();
+                afterwards.iter().for_each(|work| work());
             };
+            let useful = if afterwards.is_some() { self.threads } else { self.jobs.len() };
             let start = || Builder::new().spawn_scoped(scope, work).is_ok();
             // A system that gives no thread makes a start slow, not impossible: who takes the results does the jobs.
-            (0..self.threads).take_while(|_| start()).for_each(drop);
+            (0..self.threads.min(useful)).take_while(|_| start()).for_each(drop);
             consume()
         })
     }

@@ -10,7 +10,7 @@ use super::{Scanner, ranges};
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::recovery::evidence::{FollowerEvidence, follower};
-use crate::recovery::steps::{Helper, Steps};
+use crate::recovery::steps::Steps;
 use crate::recovery::sweep::{self, Ahead, Sweep, Swept};
 use crate::segment::Segment;
 use crate::store::Store;
@@ -94,22 +94,19 @@ impl Scanner<'_> {
         let mut last = self.steps_of_last(&chain)?;
         let helper = last.as_ref().and_then(Steps::helper);
         let ahead = Ahead::new(store, jobs, sweep, self.options.threads);
-        ahead.with_workers(
-            || helper.iter().for_each(Helper::work),
-            || {
-                // Dropped when this ends, however: whoever helps waits for nothing then.
-                let mut last = last.take();
-                let mut walking = Walking { previous: EndRecord::NONE, before: 0, lost: None };
-                for at in 0..chain.segments.len() {
-                    let read_on = &mut || last.as_ref().is_some_and(Steps::read_on);
-                    let swept = ahead.take(at, read_on);
-                    let last = last.take_if(|_| chain.last == Some(at));
-                    self.walk(&chain, at, &mut walking, swept, last)?;
-                }
-                self.behind_chain(&walking);
-                Ok(())
-            },
-        )
+        ahead.with_workers(helper.as_ref().map(|helper| || helper.work()), || {
+            // Dropped when this ends, however: whoever helps waits for nothing then.
+            let mut last = last.take();
+            let mut walking = Walking { previous: EndRecord::NONE, before: 0, lost: None };
+            for at in 0..chain.segments.len() {
+                let read_on = &mut || last.as_ref().is_some_and(Steps::read_on);
+                let swept = ahead.take(at, read_on);
+                let last = last.take_if(|_| chain.last == Some(at));
+                self.walk(&chain, at, &mut walking, swept, last)?;
+            }
+            self.behind_chain(&walking);
+            Ok(())
+        })
     }
 
     /// The last segment is what takes longest: it is read while the ended ones are gone through.
