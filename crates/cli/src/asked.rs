@@ -157,6 +157,39 @@ pub fn refused(what: String) -> Failure {
         .next("run the same command again in a moment; while it stays so, the node's GET /readyz says why")
 }
 
+/// [`refused`], where it was that, with what helps against the reason that the node gives for it.
+pub async fn by_reason(failure: Failure, client: &Client) -> Failure {
+    if failure.code != "refused" {
+        return failure;
+    }
+    // A node that does not say is asked again like any other that refused.
+    let reasons = client.not_ready().await.unwrap_or_default();
+    match reasons.iter().find_map(|reason| against(reason)) {
+        Some(next) => failure.next(next),
+        None => failure,
+    }
+}
+
+/// What helps against a reason of `GET /readyz` that does not pass by itself.
+fn against(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        "fenced" => {
+            "once the journal that the node's was made of is gone for good: stop the node, and sealog journal unfence \
+             its directory"
+        }
+        "read_only" => "ask the node that the work belongs to; this one only shows what stands in a journal",
+        "poisoned" => {
+            "look at the disk of the node's machine, restart the node, then run the same command again"
+        }
+        "damaged" => "see what is damaged, on the node's machine: sealog journal verify, of its directory",
+        "full" | "unended" => {
+            "wait until what has ended may be forgotten, or make room on the disk of the node's machine; then run the \
+             same command again"
+        }
+        _ => return None,
+    })
+}
+
 /// What a node said instead of an answer, or why it said nothing.
 pub fn not_answered(error: ClientError, otherwise: Exit) -> Failure {
     let what = error.to_string();

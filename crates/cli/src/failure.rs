@@ -215,6 +215,11 @@ fn otherwise(code: &str) -> &'static str {
     match code {
         "internal" => "run it again; if it fails again, report what it printed",
         "protocol" => "see that it is a node of this release that answers there",
+        "aborted" => {
+            "run the same command again and type it; a file that holds it does as well: --passphrase-file FILE"
+        }
+        "no_terminal" => "give the secret in a file: --passphrase-file FILE",
+        "listen_failed" => "pick another address: --listen",
         _ => "sealog help",
     }
 }
@@ -387,7 +392,7 @@ mod tests {
 
     #[test]
     fn what_comes_next_with_a_bug_is_no_list_of_flags() {
-        for code in ["internal", "protocol"] {
+        for code in ["internal", "protocol", "aborted", "no_terminal", "listen_failed"] {
             assert!(!Failure::new(Exit::Failed, code, "x").next.contains("help"), "{code}");
         }
     }

@@ -57,7 +57,8 @@ pub fn add(path: &Path, name: &str, scopes: &[Scope]) -> Result<Zeroizing<String
         return Err(Failure::usage(
             "bad_token_name",
             "a token's name has 1 to 64 letters, digits, `-`, `_` or `.`",
-        ));
+        )
+        .next("give it such a name: --name NAME"));
     }
     let lines = parse(path, text.as_deref().unwrap_or_default())?;
     if lines.iter().any(|line| line.name == name) {

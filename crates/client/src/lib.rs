@@ -11,6 +11,7 @@ mod client;
 mod error;
 mod follow;
 mod listing;
+mod readiness;
 #[cfg(test)]
 mod script;
 mod snapshot;

@@ -61,6 +61,22 @@ async fn a_key_that_would_split_the_head_is_refused_here() {
 }
 
 #[tokio::test]
+async fn a_node_says_why_it_takes_no_new_work() {
+    let (client, serving) = node(vec![
+        json("200 OK", r#"{"ready":true}"#),
+        json("503 Service Unavailable", r#"{"ready":false,"reasons":["fenced","full"]}"#),
+        json("503 Service Unavailable", "busy"),
+        json("404 Not Found", "{}"),
+    ])
+    .await;
+    assert!(client.not_ready().await.unwrap().is_empty());
+    assert_eq!(client.not_ready().await.unwrap(), ["fenced", "full"]);
+    assert!(matches!(client.not_ready().await, Err(ClientError::Protocol(_))));
+    assert!(matches!(client.not_ready().await, Err(ClientError::Api(api)) if api.status == 404));
+    assert!(serving.await.unwrap().iter().all(|request| request.starts_with("GET /readyz HTTP/1.1\r\n")));
+}
+
+#[tokio::test]
 async fn looking_and_cancelling() {
     let snapshot = r#"{"execution_id":"e","status":"running","last_sequence":3,"usage":[]}"#;
     let (client, serving) = node(vec![

@@ -60,7 +60,7 @@ pub use rekey::{
 pub use repair::{Loss, Repaired, repair, salvage_view};
 pub use shared::Health;
 pub use slots::{Slab, SlotTable};
-pub use store::KeyringCopy;
+pub use store::{KeyringCopy, examine};
 pub use writer::core::Turn;
 pub use writer::queue::Admission;
 

@@ -53,12 +53,7 @@ impl Store {
     /// Opens `store` and the keyring; the order of tests is that of `spec/keys.md`.
     pub fn open(config: &Config) -> Result<Store> {
         let disk = Arc::clone(&config.disk);
-        let data = has_data(&*disk)?;
-        let store = read_store(&*disk, data)?;
-        let copies = [read_optional(&*disk, &keyring_name(0))?, read_optional(&*disk, &keyring_name(1))?];
-        if copies.iter().all(Option::is_none) {
-            return Err(absent("keyring", data));
-        }
+        let (store, copies) = read_keyring(&*disk)?;
         let choice = choose([copies[0].as_deref(), copies[1].as_deref()], Some(StoreId(store.store_id)))
             .map_err(keyring_error)?;
         let keyring = choice.open(&config.secrets).map_err(keyring_error)?;
@@ -100,6 +95,31 @@ impl Store {
             }
         }
         Ok(SegmentFiles::arrange(files))
+    }
+}
+
+/// `store` and the copies of the keyring, at least one of which is there.
+fn read_keyring(disk: &dyn Disk) -> Result<(StoreFile, [Option<Vec<u8>>; 2])> {
+    let data = has_data(disk)?;
+    let store = read_store(disk, data)?;
+    let copies = [read_optional(disk, &keyring_name(0))?, read_optional(disk, &keyring_name(1))?];
+    if copies.iter().all(Option::is_none) {
+        return Err(absent("keyring", data));
+    }
+    Ok((store, copies))
+}
+
+/// What a journal needs beside its segments, as far as it can be told without a key. Changes nothing.
+///
+/// # Errors
+/// As an open of the journal, for `store` and the keyring; `Missing` for a head that is not there.
+pub fn examine(disk: &dyn Disk) -> Result<()> {
+    let (store, copies) = read_keyring(disk)?;
+    choose([copies[0].as_deref(), copies[1].as_deref()], Some(StoreId(store.store_id)))
+        .map_err(keyring_error)?;
+    match read_optional(disk, &head::head_name())? {
+        Some(_) => Ok(()),
+        None => Err(JournalError::Missing { file: "head".into() }),
     }
 }
 

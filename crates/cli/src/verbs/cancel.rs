@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use sealog_client::ClientError;
+use sealog_client::{Client, ClientError};
 use serde::Serialize;
 
 use crate::again::same_asked;
 use crate::args::asking::Cancel;
-use crate::asked::{not_answered, refused};
+use crate::asked::{by_reason, not_answered, not_found, refused};
 use crate::asking;
 use crate::exit::Exit;
 use crate::failure::{Failure, NOTHING_CHANGED, Result, shown};
@@ -22,21 +22,31 @@ struct Answer<'a> {
 
 pub fn run(args: &Cancel, render: Render) -> Result<Exit> {
     let client = asking::client(&args.node)?;
-    let asked = runtime()?.block_on(client.cancel(&args.execution));
-    if !asked.map_err(|error| not_cancelled(error, args))? {
-        return Err(Failure::new(
-            Exit::NotFound,
-            "nothing_to_cancel",
-            "the execution is not known, or it has ended",
-        )
-        .next(look(args)));
-    }
+    runtime()?.block_on(ask(args, &client))?;
     if render.json {
         render.object(&Answer { execution_id: &args.execution, status: "cancellation_requested" })?;
     } else {
         render.note("asked it to stop; its last event says what came of that");
     }
     Ok(Exit::Success)
+}
+
+async fn ask(args: &Cancel, client: &Client) -> Result<()> {
+    match client.cancel(&args.execution).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(nothing_to_cancel(args, client).await),
+        Err(error) => Err(by_reason(not_cancelled(error, args), client).await),
+    }
+}
+
+/// The node answers the same for what it does not know and for what has ended; its state tells them apart.
+async fn nothing_to_cancel(args: &Cancel, client: &Client) -> Failure {
+    let what = match client.snapshot(&args.execution).await {
+        Ok(None) => return not_found(),
+        Ok(Some(snapshot)) => format!("the execution has ended: {}", snapshot.status),
+        Err(_) => "the execution is not known, or it has ended".to_owned(),
+    };
+    Failure::new(Exit::NotFound, "nothing_to_cancel", what).next(look(args))
 }
 
 fn look(args: &Cancel) -> String {

@@ -204,7 +204,10 @@ fn of_journal(disk: &Arc<dyn Disk>, others: bool, note: Note<'_>) {
                 "an interrupted creation; the next start completes or replaces it".into(),
             );
         }
-        Ok(Contents::Journal { store_id }) => note("journal", State::Fine, format!("store {store_id}")),
+        Ok(Contents::Journal { store_id }) => match sealog_journal::examine(&**disk) {
+            Ok(()) => note("journal", State::Fine, format!("store {store_id}")),
+            Err(error) => note("journal", State::Wrong, error.to_string()),
+        },
         Err(error) => note("journal", State::Wrong, error.to_string()),
     }
 }

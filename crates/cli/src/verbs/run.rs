@@ -110,7 +110,10 @@ fn standard_input() -> Result<String> {
 async fn at_node(args: &Run, body: &str, render: Render) -> Result<Exit> {
     let client = asking::client(&args.node)?;
     let key = args.idempotency_key.as_deref();
-    let submission = client.submit(body.as_bytes(), key).await.map_err(|error| not_submitted(error, args))?;
+    let submission = match client.submit(body.as_bytes(), key).await {
+        Ok(submission) => submission,
+        Err(error) => return Err(asked::by_reason(not_submitted(error, args), &client).await),
+    };
     let id = submission.execution_id;
     tell(&id, submission.idempotent_replay, render);
     let cancel = async {

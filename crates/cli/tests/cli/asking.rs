@@ -111,7 +111,10 @@ fn a_node_is_asked_and_told_to_cancel() {
     at_node(&["cancel", &id]).expect(0);
     assert_eq!(at_node(&["tail", "-f", &id]).expect(22).word(), "execution_cancelled");
     assert!(at_node(&["show", &id]).expect(0).stdout.contains("status     cancelled"));
-    assert_eq!(at_node(&["cancel", &id]).expect(4).word(), "nothing_to_cancel");
+    let ended = at_node(&["cancel", &id]).expect(4);
+    assert_eq!(ended.word(), "nothing_to_cancel");
+    assert!(ended.stderr.contains("the execution has ended: cancelled"), "{}", ended.stderr);
+    assert_eq!(at_node(&["cancel", "no-id"]).expect(4).word(), "not_found");
     assert_eq!(at_node(&["show", "no-id"]).expect(4).word(), "not_found");
     assert_eq!(at_node(&["ps", "--after", "nonsense"]).expect(2).word(), "bad_place");
 }

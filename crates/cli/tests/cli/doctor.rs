@@ -82,9 +82,20 @@ fn what_is_wrong_is_said_and_exits_with_1() {
         ("wrong", &"unfit".into())
     );
     rustix::fs::chmod(bench.path("data"), rustix::fs::Mode::from_raw_mode(0o700)).unwrap();
-    bench.remove("data/store");
-    let lost = bench.run(&DOCTOR).expect(1);
-    assert_eq!(state(&lost.json(), "journal"), "wrong");
+    // One copy of the keyring is enough.
+    bench.remove("data/keyring.0");
+    assert_eq!(state(&bench.run(&DOCTOR).expect(0).json(), "journal"), "fine");
+    for (file, what) in [("keyring.1", "keyring"), ("head", "head"), ("store", "store")] {
+        let bytes = bench.read(&format!("data/{file}"));
+        bench.remove(&format!("data/{file}"));
+        let lost = bench.run(&DOCTOR).expect(1);
+        assert_eq!(state(&lost.json(), "journal"), "wrong", "{file}");
+        assert!(lost.stdout.contains(&format!("{what} is missing beside journal data")), "{}", lost.stdout);
+        bench.write(&format!("data/{file}"), &bytes, 0o600);
+    }
+    bench.flip("data/keyring.1", 70);
+    assert_eq!(state(&bench.run(&DOCTOR).expect(1).json(), "journal"), "wrong");
+    bench.remove("data/keyring.1");
 }
 
 /// What it says of a directory is what a start makes of it.

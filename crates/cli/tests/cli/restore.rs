@@ -64,7 +64,16 @@ fn a_restored_node_refuses_what_it_does_not_know_until_it_is_unfenced() {
     unfence(&bench, "back").expect(11);
     assert_eq!(node.stop().0, Some(0));
 
+    let looked =
+        |dir: &str| bench.run(&["journal", "inspect", dir, "--key-file", "key", "--json"]).expect(0).json();
+    let (original, copy, back) = (looked("data"), looked("copy"), looked("back"));
+    assert_eq!([&original["fenced"], &copy["fenced"], &back["fenced"]], [false, false, true]);
+    assert_eq!([&original["backup"], &copy["backup"], &back["backup"]], [false, true, false]);
+    let text = |dir: &str| bench.run(&["journal", "inspect", dir, "--key-file", "key"]).expect(0).stdout;
+    assert!(text("back").contains("\nfenced: what it does not know is refused"), "{}", text("back"));
+    assert!(text("copy").starts_with("backup of journal ") && !text("copy").contains("fenced"));
     assert_eq!(unfence(&bench, "back").expect(0).json()["was_fenced"], true);
+    assert_eq!(looked("back")["fenced"], false);
     assert_eq!(unfence(&bench, "back").expect(0).json()["was_fenced"], false);
     let node = node_in(&bench, "back");
     assert_eq!(status(&node.http("GET /v1/runtime", "")), 200);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use sealog_events::{ExecutionId, Status, Timestamp};
-use sealog_journal::{Audit, FrameView, StreamId, audit, key_facts};
+use sealog_journal::{Audit, Fence, FrameView, StreamId, audit, key_facts};
 use sealog_journal_format::FrameKind;
 use serde::Serialize;
 
@@ -27,6 +27,10 @@ struct Answer {
     store_id: String,
     created_at: String,
     live: bool,
+    /// It is a backup.
+    backup: bool,
+    /// What it does not know is refused; where damage took records, by those that read.
+    fenced: bool,
     keyring: KeyringBody,
     head: Option<HeadBody>,
     last_sequence: u64,
@@ -121,8 +125,9 @@ pub fn run(args: &Inspect, render: Render) -> Result<Exit> {
         Some((_, Some(id))) => Some(id),
         Some((_, None)) => return Err(not_found(&args.dir)),
     };
-    let (audit, survey) = audit(&config, &mut || Survey::looking(args.frames, wanted))
-        .map_err(|error| Failure::journal(error, &args.dir))?;
+    let (audit, (survey, fence)) =
+        audit(&config, &mut || (Survey::looking(args.frames, wanted), Fence::default()))
+            .map_err(|error| Failure::journal(error, &args.dir))?;
     let execution = match wanted {
         None => None,
         Some(id) => match survey.executions.get(&StreamId(*id.as_bytes())) {
@@ -132,6 +137,7 @@ pub fn run(args: &Inspect, render: Render) -> Result<Exit> {
         },
     };
     let mut answer = answer(&audit, &survey, args.frames, execution);
+    answer.fenced = fence.is_up();
     answer.execution_list = args.executions.then(|| listed(&survey));
     if args.keys {
         let facts = key_facts(&config).map_err(|error| Failure::journal(error, &args.dir))?;
@@ -165,6 +171,8 @@ fn answer(audit: &Audit, survey: &Survey, frames: bool, execution: Option<Execut
         store_id: report::hex(&audit.store_id),
         created_at: Timestamp(audit.created_ms).to_string(),
         live: audit.live,
+        backup: audit.copied,
+        fenced: false,
         keyring: KeyringBody::new(audit),
         head: audit.head.as_ref().map(HeadBody::new),
         last_sequence: audit.last_sequence,
@@ -256,7 +264,11 @@ fn execution_body(id: ExecutionId, execution: &Execution, survey: &Survey) -> Ex
 }
 
 fn text(answer: &Answer, all_segments: bool) -> String {
-    let mut text = format!("journal {}, created {}\n", answer.store_id, answer.created_at);
+    let kind = if answer.backup { "backup of journal" } else { "journal" };
+    let mut text = format!("{kind} {}, created {}\n", answer.store_id, answer.created_at);
+    if answer.fenced {
+        text += "fenced: what it does not know is refused until `sealog journal unfence`\n";
+    }
     text += &answer.keys.as_ref().map_or_else(|| answer.keyring.line(), KeysBody::text);
     if let Some(head) = &answer.head {
         text += &head.line();
