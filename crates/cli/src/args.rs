@@ -72,13 +72,13 @@ pub enum Verb {
     next_help_heading = "Key (default: the key file named after the store id in the configuration directory)"
 )]
 pub struct KeyArgs {
-    /// A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits
+    /// A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)
     #[arg(long, value_name = "FILE", global = true)]
     pub key_file: Vec<PathBuf>,
     /// Read the key from this inherited file descriptor
     #[arg(long, value_name = "N", global = true)]
     pub key_fd: Option<u32>,
-    /// A file whose text is the passphrase
+    /// A file whose text is the passphrase (repeatable)
     #[arg(long, value_name = "FILE", global = true)]
     pub passphrase_file: Vec<PathBuf>,
     /// Ask for the passphrase on the terminal, without echo

@@ -51,9 +51,9 @@ complete -c sealog -n "__fish_sealog_using_subcommand serve" -l tls-cert -d 'Spe
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l tls-key -d 'Its private key (PEM); a file that others cannot read' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l allow-host -d 'One more name or address that requests may be sent to, beside the loopback ones' -r
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l allow-origin -d 'One more origin whose pages may send requests, beside the node\'s own' -r
-complete -c sealog -n "__fish_sealog_using_subcommand serve" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand serve" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand serve" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand serve" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l allow-remote -d 'Listen beyond this machine without tokens and TLS: put a proxy in front that has both'
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l read-only -d 'Serve a stopped journal or a backup as it is: no lock, no byte changed, works on read-only media; writes get 503'
 complete -c sealog -n "__fish_sealog_using_subcommand serve" -l no-create -d 'Refuse (exit code 10) instead of creating a journal in an absent or empty directory'
@@ -72,9 +72,9 @@ complete -c sealog -n "__fish_sealog_using_subcommand run" -l ability -d 'What t
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l provider -d 'Ask this provider before others that can do it; several are asked in the order given' -r
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l extensions -d 'The request\'s `extensions`, a JSON object' -r
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l store-id -d 'The store id that the journal must have; one that is not there is never created (exit code 10)' -r
-complete -c sealog -n "__fish_sealog_using_subcommand run" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand run" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand run" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand run" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l allow-fallback -d 'Ask the next provider when one fails in a way that may be retried, before any output'
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l no-create -d 'Refuse (exit code 10) instead of creating a journal in an absent or empty directory'
 complete -c sealog -n "__fish_sealog_using_subcommand run" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
@@ -95,9 +95,9 @@ complete -c sealog -n "__fish_sealog_using_subcommand ps" -l url -d 'The node to
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l ca-file -d 'The certificates of a private CA, PEM: over https whoever they signed is trusted, and nobody else [default: the system\'s roots]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l data-dir -d 'Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand ps" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand ps" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand ps" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand ps" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
@@ -107,9 +107,9 @@ complete -c sealog -n "__fish_sealog_using_subcommand show" -l url -d 'The node 
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l ca-file -d 'The certificates of a private CA, PEM: over https whoever they signed is trusted, and nobody else [default: the system\'s roots]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l data-dir -d 'Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand show" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand show" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand show" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand show" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
@@ -120,9 +120,9 @@ complete -c sealog -n "__fish_sealog_using_subcommand tail" -l url -d 'The node 
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l ca-file -d 'The certificates of a private CA, PEM: over https whoever they signed is trusted, and nobody else [default: the system\'s roots]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l token-file -d 'A file that holds a token of the node, 0600 [default: the file that SEALOG_TOKEN_FILE names, if any]' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l data-dir -d 'Read the journal in DIR, or a backup, instead of asking a node. Only then the flags about journals and keys below are taken' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand tail" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand tail" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand tail" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -s f -l follow -d 'Go on to the end, across lost connections and restarts of the node'
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand tail" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
@@ -164,9 +164,9 @@ complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_su
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l tls-key -d 'Its private key (PEM); a file that others cannot read' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-host -d 'One more name or address that requests may be sent to, beside the loopback ones' -r
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-origin -d 'One more origin whose pages may send requests, beside the node\'s own' -r
-complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l origin -d 'Say of each value where it comes from: default, file and line, environment, or flag'
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l allow-remote -d 'Listen beyond this machine without tokens and TLS: put a proxy in front that has both'
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from show" -l read-only -d 'Serve a stopped journal or a backup as it is: no lock, no byte changed, works on read-only media; writes get 503'
@@ -210,18 +210,18 @@ complete -c sealog -n "__fish_sealog_using_subcommand journal; and not __fish_se
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and not __fish_seen_subcommand_from init inspect verify replay export import rekey backup repair restore unfence compact help" -f -a "unfence" -d 'Lift the fence of a restored, repaired or imported journal, once the original is gone for good'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and not __fish_seen_subcommand_from init inspect verify replay export import rekey backup repair restore unfence compact help" -f -a "compact" -d 'Fold finished executions and drop what was forgotten, while no node runs'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and not __fish_seen_subcommand_from init inspect verify replay export import rekey backup repair restore unfence compact help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from init" -s V -l version -d 'Print version'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l execution -d 'Show where the events of one execution stand' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l executions -d 'List every execution with its id and status'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l segments -d 'List every segment, however many there are'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -l frames -d 'List every frame'
@@ -233,9 +233,9 @@ complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_s
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from inspect" -s V -l version -d 'Print version'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from verify" -l anchor -d 'An anchor that `inspect --head` printed, or a file that holds one: says whether the journal still contains it' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from verify" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from verify" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from verify" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from verify" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from verify" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from verify" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from verify" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from verify" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
@@ -245,9 +245,9 @@ complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_s
 jsonl\t'One event\'s JSON text per line'
 text\t'The text that was put out'
 snapshot\t'The state after the last event, as `GET /v1/executions/{id}` answers'"
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from replay" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from replay" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from replay" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from replay" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from replay" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from replay" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from replay" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from replay" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
@@ -255,26 +255,26 @@ complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_s
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from replay" -s V -l version -d 'Print version'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l execution -d 'This execution alone' -r
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l output -d 'A new file (0600) [default: standard output]' -r -F
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from export" -s V -l version -d 'Print version'
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -l skip-incomplete -d 'Leave out executions of which the export of a damaged journal lacks something'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
@@ -287,42 +287,42 @@ complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_s
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -a "export-keyring" -d 'Write the keyring to a file, for the day when both copies are lost'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -a "import-keyring" -d 'Put an exported keyring back'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from rekey" -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l no-create -d 'Refuse (exit code 10) where DEST is no backup yet, as the place of a volume that is not mounted is none'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from backup" -s V -l version -d 'Print version'
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from repair" -s V -l version -d 'Print version'
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from restore" -s V -l version -d 'Print version'
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -l prompt -d 'Ask for the passphrase on the terminal, without echo'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from unfence" -s V -l version -d 'Print version'
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from compact" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from compact" -l key-file -d 'A key file: 32 raw bytes, or one that sealog wrote; a regular file without group or other bits (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from compact" -l key-fd -d 'Read the key from this inherited file descriptor' -r
-complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from compact" -l passphrase-file -d 'A file whose text is the passphrase' -r -F
+complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from compact" -l passphrase-file -d 'A file whose text is the passphrase (repeatable)' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from compact" -l dry-run -d 'Only say what would go and why, and what keeps the rest; reads, also beside a running node'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from compact" -l allow-network-fs -d 'Accept a network file system, where locks and syncs may not hold'
 complete -c sealog -n "__fish_sealog_using_subcommand journal; and __fish_seen_subcommand_from compact" -l prompt -d 'Ask for the passphrase on the terminal, without echo'

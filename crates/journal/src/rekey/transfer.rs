@@ -37,7 +37,7 @@ impl fmt::Display for KeyringRefusal {
                 write!(f, "it has generation {given}, and generation {here} is here")
             }
             KeyringRefusal::LacksKeys => {
-                f.write_str("the journal has segments under a key that it does not hold")
+                f.write_str("the journal has segments or a head under a key that it does not hold")
             }
         }
     }
