@@ -76,7 +76,7 @@ fn bad_ca(path: &Path, why: &str) -> Failure {
         .next("name a PEM file with the certificate of the CA that signed the node's")
 }
 
-/// A failure in which no request ever reached a node; `None` for any other.
+/// A failure in which no node ever read a request; `None` for any other.
 pub fn not_reached(error: &ClientError) -> Option<Failure> {
     let what = error.to_string();
     let failure = match error {
@@ -98,6 +98,13 @@ pub fn not_reached(error: &ClientError) -> Option<Failure> {
         }),
         ClientError::NoTls(_) => Failure::usage("no_tls", what)
             .next("see what the node's first line says: http and https are not the same address"),
+        ClientError::NeedsTls(_) => {
+            return Some(
+                Failure::usage("needs_tls", what)
+                    .safe("nothing was done: what answers there could not read the request")
+                    .next("give the address as the node's first line says it: --url https://HOST:PORT"),
+            );
+        }
         _ => return None,
     };
     Some(failure.safe("nothing was sent"))

@@ -57,7 +57,7 @@ impl Source {
 
 fn follow_failed(error: ClientError, again: &str) -> Failure {
     const SAFE: &str = "what was shown is durable; if the node still runs, so does the execution";
-    if let ClientError::NotTrusted(_) | ClientError::NoTls(_) = &error
+    if let ClientError::NotTrusted(_) | ClientError::NoTls(_) | ClientError::NeedsTls(_) = &error
         && let Some(failure) = asking::not_reached(&error)
     {
         return failure.safe(SAFE).because(error);

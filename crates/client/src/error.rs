@@ -67,11 +67,14 @@ pub enum ClientError {
     /// What answers there speaks no TLS, or none that this client speaks. Nothing was sent.
     #[error("what answers there speaks no TLS that is known here")]
     NoTls(#[source] io::Error),
+    /// What answers there speaks TLS, and was asked without. It did not read the request.
+    #[error("what answers there speaks TLS: it is asked over https://")]
+    NeedsTls(#[source] hyper::Error),
     /// The connection failed under way.
     #[error("the connection to the node broke")]
     Transport(#[source] hyper::Error),
-    /// Something came back that is no HTTP, as from a node that speaks TLS.
-    #[error("what answered speaks no HTTP; a node with TLS is asked over https://")]
+    /// Something came back that is no HTTP.
+    #[error("what answered speaks no HTTP")]
     NotHttp(#[source] hyper::Error),
     /// The node said nothing for too long.
     #[error("the node did not answer in time")]
@@ -109,7 +112,8 @@ impl ClientError {
             | Self::BadArgument(_)
             | Self::Connect(_)
             | Self::NotTrusted(_)
-            | Self::NoTls(_) => false,
+            | Self::NoTls(_)
+            | Self::NeedsTls(_) => false,
             Self::Api(failure) => failure.status >= 500 && failure.status != 503,
             // A broken stream of a node may look like it, too.
             Self::Transport(_)

@@ -10,6 +10,7 @@ mod cancel;
 mod client;
 mod error;
 mod follow;
+mod greeting;
 mod listing;
 mod readiness;
 #[cfg(test)]

@@ -52,6 +52,17 @@ async fn a_redirect_is_an_error_and_a_lost_answer_is_uncertain() {
     assert!(matches!(error, ClientError::Transport(_)) && error.may_have_taken_effect());
 }
 
+/// A TLS server has not read what it could not decrypt; other bytes may be anybody's.
+#[tokio::test]
+async fn tls_where_none_was_asked_for_has_taken_no_request() {
+    let (client, _serving) =
+        node(vec!["\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{2f}".to_owned(), "SSH-2.0-x\r\n".to_owned()]).await;
+    let error = client.submit(b"{}", None).await.unwrap_err();
+    assert!(matches!(error, ClientError::NeedsTls(_)) && !error.may_have_taken_effect(), "{error:?}");
+    let error = client.submit(b"{}", None).await.unwrap_err();
+    assert!(matches!(error, ClientError::NotHttp(_)) && error.may_have_taken_effect(), "{error:?}");
+}
+
 #[tokio::test]
 async fn a_key_that_would_split_the_head_is_refused_here() {
     let (client, serving) = node(vec![]).await;

@@ -18,6 +18,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::base_url::Place;
 use crate::error::api_failure;
+use crate::greeting::Greeting;
 use crate::tls::handshake_failed;
 use crate::{Client, ClientError};
 
@@ -72,9 +73,9 @@ async fn tcp(host: &str, port: u16) -> Result<TcpStream, ClientError> {
 }
 
 impl Client {
-    async fn connect(&self) -> Result<Box<dyn Duplex>, ClientError> {
+    async fn connect(&self, greeting: &Greeting) -> Result<Box<dyn Duplex>, ClientError> {
         match &self.base.place {
-            Place::Plain { host, port } => Ok(Box::new(tcp(host, *port).await?)),
+            Place::Plain { host, port } => Ok(Box::new(greeting.of(tcp(host, *port).await?))),
             Place::Tls { host, port, name } => {
                 // Whoever made the client of an https address put a configuration beside it.
                 let config = self.tls.as_ref().ok_or(ClientError::NoRootCertificates)?;
@@ -91,7 +92,8 @@ impl Client {
     /// Sends and waits for the head of the answer.
     pub(crate) async fn open(&self, call: Call) -> Result<Response<Incoming>, ClientError> {
         let Self { base, options, authorization, .. } = self;
-        let stream = match timeout(options.connect, self.connect()).await {
+        let greeting = Greeting::default();
+        let stream = match timeout(options.connect, self.connect(&greeting)).await {
             Ok(connected) => connected.map_err(|error| base.named(error))?,
             Err(_) => return Err(base.named(ClientError::Connect(io::ErrorKind::TimedOut.into()))),
         };
@@ -114,7 +116,7 @@ impl Client {
             .body(Full::new(call.body))
             .map_err(|_| ClientError::BadBaseUrl("it cannot stand in a request"))?;
         match timeout(options.answer, sender.send_request(request)).await {
-            Ok(answer) => answer.map_err(no_head),
+            Ok(answer) => answer.map_err(|error| no_head(error, &greeting)),
             Err(_) => Err(ClientError::TimedOut),
         }
     }
@@ -143,8 +145,9 @@ impl Client {
     }
 }
 
-fn no_head(error: hyper::Error) -> ClientError {
+fn no_head(error: hyper::Error, greeting: &Greeting) -> ClientError {
     match error.is_parse() {
+        true if greeting.is_tls() => ClientError::NeedsTls(error),
         true => ClientError::NotHttp(error),
         false => ClientError::Transport(error),
     }
