@@ -21,6 +21,7 @@ mod places;
 mod process;
 mod render;
 mod report;
+mod runtime;
 mod service;
 mod stage;
 mod survey;

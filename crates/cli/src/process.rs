@@ -36,7 +36,7 @@ pub fn keep_secrets_in() {
 
 /// Says where, never what: a panic's text may hold anything.
 fn panicked(info: &PanicHookInfo<'_>) {
-    let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
+    let place = info.location().map(|at| format!("{}:{}", source(at.file()), at.line())).unwrap_or_default();
     let json = TALKS_JSON.get().copied().unwrap_or_else(json_given);
     let render = Render { json };
     render.failure(
@@ -44,6 +44,15 @@ fn panicked(info: &PanicHookInfo<'_>) {
             .safe("everything acknowledged before is durable")
             .next("run the same command again, and report the place"),
     );
+}
+
+/// A source file from its crate on: where others lay on the machine that built this concerns nobody.
+fn source(file: &str) -> &str {
+    let of_crate = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
+    match of_crate.or_else(|| file.rsplit_once('/').filter(|_| file.starts_with('/'))) {
+        Some((_, rest)) => rest,
+        None => file,
+    }
 }
 
 /// Before the command line was read: whether JSON is asked for.
@@ -190,6 +199,18 @@ mod tests {
         assert_eq!(ended(|| Ok(Exit::NotFound), render), Exit::NotFound);
         assert_eq!(ended(|| Err(Failure::new(Exit::TryAgain, "full", "f")), render), Exit::TryAgain);
         assert_eq!(ended(|| panic!("as a bug does"), render), Exit::Failed);
+    }
+
+    #[test]
+    fn a_place_in_the_source_names_no_folder_of_who_built_it() {
+        for (file, said) in [
+            ("crates/cli/src/main.rs", "crates/cli/src/main.rs"),
+            ("/home/me/.cargo/registry/src/index-0f/tokio-1.2.3/src/lib.rs", "tokio-1.2.3/src/lib.rs"),
+            ("/home/me/sealog/crates/cli/src/main.rs", "main.rs"),
+            ("main.rs", "main.rs"),
+        ] {
+            assert_eq!(source(file), said);
+        }
     }
 
     #[test]

@@ -320,6 +320,31 @@ fn a_system_without_threads_makes_reading_slow_and_nothing_else() {
     assert!(without.status.success(), "{}", String::from_utf8_lossy(&without.stderr));
 }
 
+/// The system gives a node no thread any more: whatever it is asked it answers, if slowly. One that would begin without says
+/// that it may be tried again.
+#[test]
+fn a_node_that_gets_no_more_threads_answers_and_none_begins_without() {
+    let bench = Workbench::new();
+    let node = bench.start();
+    let failing = Failing::attach(&node, "clone,clone3", "EAGAIN");
+    let mut client = Workbench::client(&node);
+    let id = accepted(&mut client, &mock("short", &json!({})), None);
+    assert!(events(&mut client, &id).contains("event: execution.completed"));
+    for path in ["/v1/executions?limit=5", &format!("/v1/executions/{id}/result"), "/readyz"] {
+        assert_eq!(get(&mut client, path).0, 200, "{path}");
+    }
+    drop((client, failing));
+    node.kill().unwrap();
+
+    let mut serve = Command::new(&bench.home.binary);
+    serve.arg("serve").arg("--data-dir").arg(&bench.home.data).arg("--key-file").arg(&bench.home.key_file);
+    serve.args(["--listen", "127.0.0.1:0"]);
+    let refused = from_the_start(&serve, "clone,clone3", "EAGAIN").output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(75), "{said}");
+    assert!(said.starts_with("sealog: no_threads: "), "{said}");
+}
+
 /// A disk that does not answer for long: whoever asks hears of it, and with the answer everything goes on.
 #[test]
 fn a_sync_that_hangs_is_told_and_passes() {

@@ -12,7 +12,7 @@ use crate::asking;
 use crate::exit::Exit;
 use crate::failure::{Failure, NOTHING_CHANGED, Result, shown};
 use crate::render::Render;
-use crate::verbs::serve::runtime;
+use crate::runtime::runtime;
 
 #[derive(Serialize)]
 struct Answer<'a> {

@@ -13,8 +13,9 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::following::Event;
 use crate::render::Render;
+use crate::runtime::runtime;
 use crate::stage::{ChildNode, Stage, went_wrong};
-use crate::verbs::serve::{runtime, stop_signal};
+use crate::verbs::serve::stop_signal;
 
 const KEY: &str = "demo-1";
 const PROMPT: &str = "the prompt of the demonstration";

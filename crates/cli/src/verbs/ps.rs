@@ -9,7 +9,7 @@ use crate::asked::Asked;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result, one_line};
 use crate::render::Render;
-use crate::verbs::serve::runtime;
+use crate::runtime::runtime;
 
 /// Most entries of one page; more are asked for page by page.
 const PAGE: u32 = 100;

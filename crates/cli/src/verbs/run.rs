@@ -22,7 +22,8 @@ use crate::node::Node;
 use crate::opening;
 use crate::process;
 use crate::render::Render;
-use crate::verbs::serve::{runtime, stop_signal};
+use crate::runtime::runtime;
+use crate::verbs::serve::stop_signal;
 use crate::{asked, asking};
 
 /// Longest text that standard input may hold, in bytes; a request is no longer either.

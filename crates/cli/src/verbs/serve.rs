@@ -3,7 +3,6 @@
 
 use std::future::Future;
 use std::net::TcpListener;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use sealog_disk::real::{RealEntropy, SocketFile};
 use sealog_disk::{DiskError, Entropy, ErrorKind};
 use sealog_engine::Observer;
 use sealog_http::{BindError, ListenerBroke, RequestIds, Server, ServerOptions, ServerStats, Shutdown};
-use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::access::Access;
@@ -25,6 +23,7 @@ use crate::places;
 use crate::process;
 use crate::render::Render;
 use crate::report::hex;
+use crate::runtime::runtime;
 use crate::service::{self, Starting};
 
 /// What is served.
@@ -120,30 +119,6 @@ impl Traces {
     }
 
     fn end(self) {}
-}
-
-/// The runtime of every verb that runs executions.
-///
-/// # Errors
-/// The system gives no threads.
-pub fn runtime() -> Result<Runtime> {
-    descriptors_left().map_err(|error| {
-        Failure::new(Exit::TryAgain, "too_many_files", "the system gives no more descriptors")
-            .next("let this process open more files (ulimit -n), then run the same command again")
-            .because(error)
-    })?;
-    Builder::new_multi_thread().enable_all().thread_name("sealog").build().map_err(|error| {
-        Failure::new(Exit::TryAgain, "no_threads", "the system gave no threads")
-            .next("run the same command again")
-            .because(error)
-    })
-}
-
-/// Whether there are as many as a runtime takes at its start: its poller twice, what wakes it, and the pair through which
-/// signals come with one more end of it. Without the pair tokio panics.
-fn descriptors_left() -> std::io::Result<()> {
-    let _held = [UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?];
-    Ok(())
 }
 
 /// Serves an open node until it is to stop.

@@ -11,7 +11,7 @@ use crate::asked::{Asked, read_snapshot};
 use crate::exit::Exit;
 use crate::failure::{Result, one_line};
 use crate::render::Render;
-use crate::verbs::serve::runtime;
+use crate::runtime::runtime;
 
 /// Longest piece of a result that is shown, in characters.
 const RESULT_CHARS_MAX: usize = 2000;

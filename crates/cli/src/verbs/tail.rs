@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::following::{self, EventError, Printer, Source, Target};
 use crate::render::Render;
-use crate::verbs::serve::runtime;
+use crate::runtime::runtime;
 
 /// What of a snapshot says how far the execution came.
 #[derive(Deserialize)]
