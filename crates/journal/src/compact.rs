@@ -43,7 +43,7 @@ const SOURCE_BYTES: u64 = 80;
 
 /// The ends of what was replaced take at most half of a segment.
 fn sources_max(tuning: &Tuning) -> u64 {
-    SOURCES_MAX.min(tuning.segment_bytes_max / 2 / SOURCE_BYTES)
+    SOURCES_MAX.min(tuning.compacted_bytes_largest() / 2 / SOURCE_BYTES)
 }
 
 /// What is to be rewritten.
@@ -167,7 +167,7 @@ fn online(shared: &Shared, pressed: bool) -> Policy {
         dead_thousandths: if pressed { dead.min(PRESSED_THOUSANDTHS) } else { dead },
         age_ms: if pressed { 0 } else { age_ms },
         small_bytes: tuning.segment_bytes_min,
-        run_bytes_max: tuning.segment_bytes_max,
+        run_bytes_max: tuning.compacted_bytes_largest(),
         files_max: FILES_MAX,
         sources_max: sources_max(tuning),
         everything: false,
@@ -296,7 +296,8 @@ fn write(shared: &Shared, plan: &Plan, survey: &Survey, pace: &mut Pace<'_>) -> 
         Ok(bytes)
     };
     let wide = plan.range.len() > 1;
-    let too_long = |replacement: &Replacement| wide && replacement.offset > shared.tuning.segment_bytes_max;
+    let longest = shared.tuning.compacted_bytes_largest();
+    let too_long = |replacement: &Replacement| wide && replacement.offset > longest;
     let mut over = false;
     // Paid together with the frame that is being read.
     let written = Cell::new(0);

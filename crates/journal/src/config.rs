@@ -87,6 +87,12 @@ impl Tuning {
     pub(crate) fn segment_bytes_largest(&self, available: u64) -> u64 {
         (available.min(self.disk_bytes_max) / 16).min(self.segment_bytes_max).max(self.segment_bytes_min)
     }
+
+    /// Longest file that compaction makes of several: no longer than a segment may be, so that the files stay within the
+    /// budget and four segments while it is written beside what it replaces (JD-6, JC-10).
+    pub(crate) fn compacted_bytes_largest(&self) -> u64 {
+        self.segment_bytes_largest(u64::MAX)
+    }
 }
 
 impl Default for Tuning {

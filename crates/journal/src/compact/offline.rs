@@ -62,7 +62,7 @@ fn everything(tuning: &Tuning) -> Policy {
         dead_thousandths: 0,
         age_ms: 0,
         small_bytes: tuning.segment_bytes_min,
-        run_bytes_max: tuning.segment_bytes_max,
+        run_bytes_max: tuning.compacted_bytes_largest(),
         files_max: FILES_MAX,
         sources_max: sources_max(tuning),
         everything: true,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sealog_disk::{Disk, Folder, Name};
+use sealog_journal_format::limits::DATA_START;
 
 use super::crash_judge::read_only;
 use super::crash_workloads::forget;
@@ -26,12 +27,16 @@ fn of(number: u64, record: NewRecord) -> NewRecord {
 }
 
 fn cycle(opened: &Opened, number: u64) {
-    opened.commit(Unit::one(of(number, record(1, 1, &[number as u8; EACH_BYTES / 2])))).unwrap();
-    let end = vec![of(number, record(1, 2, &[number as u8; EACH_BYTES / 2])), of(number, closing(1, 3))];
-    opened.commit(Unit { records: end }).unwrap();
+    cycle_kept(opened, number);
     if number > KEPT {
         opened.commit(Unit::one(forget(&[id(number - KEPT)]))).unwrap();
     }
+}
+
+fn cycle_kept(opened: &Opened, number: u64) {
+    opened.commit(Unit::one(of(number, record(1, 1, &[number as u8; EACH_BYTES / 2])))).unwrap();
+    let end = vec![of(number, record(1, 2, &[number as u8; EACH_BYTES / 2])), of(number, closing(1, 3))];
+    opened.commit(Unit { records: end }).unwrap();
 }
 
 fn disk_bytes(bench: &Bench) -> u64 {
@@ -150,6 +155,31 @@ fn the_reserve_follows_the_journal() {
     let list = bench.disk.list(Folder::Segments).unwrap();
     let length = list.iter().find(|entry| entry.file == "reserve").map(|entry| entry.length);
     assert_eq!(length, Some(20 << 10));
+}
+
+/// JC-10, JD-6: what compaction writes is no longer than a segment may be, also where a budget bounds that; so the files stay
+/// within the budget and four segments while they are rewritten.
+#[test]
+fn a_budget_bounds_what_compaction_writes() {
+    const LONGEST: u64 = 20 << 10;
+    let mut bench = Bench::new();
+    bench.config.tuning.disk_bytes_max = 16 * LONGEST;
+    let opened = bench.open().unwrap();
+    for number in 1..=KEPT * 5 {
+        cycle_kept(&opened, number);
+    }
+    bench.clock.advance(Duration::from_secs(660));
+    let mut rewritten = 0;
+    while opened.journal.tend() {
+        rewritten += 1;
+        for entry in bench.disk.list(Folder::Segments).unwrap() {
+            assert!(entry.length <= LONGEST + DATA_START, "{entry:?}");
+        }
+    }
+    assert!(rewritten > 3, "{rewritten}");
+    opened.journal.close().unwrap();
+    drop(opened);
+    assert_eq!(bench.open().unwrap().records.len() as u64, 3 * 5 * KEPT, "nothing went");
 }
 
 /// R26, JC-7: without room nothing changes and nothing is left; with room it goes on by itself.
