@@ -69,6 +69,7 @@ pub fn of_journal(error: &JournalError) -> (Exit, &'static str) {
         JournalError::OutOfMemory => (Exit::TryAgain, "out_of_memory"),
         JournalError::NoRandomness => (Exit::TryAgain, "no_randomness"),
         JournalError::NoThreads => (Exit::TryAgain, "no_threads"),
+        JournalError::Moved => (Exit::TryAgain, "journal_moved"),
         JournalError::Closed => (Exit::Failed, "closed"),
         JournalError::Misuse(_) => (Exit::Failed, "internal"),
         JournalError::AlreadyExists => (Exit::Failed, "already_exists"),
@@ -155,6 +156,7 @@ mod tests {
         check(JournalError::Full, 75, "full");
         check(JournalError::Busy, 75, "busy");
         check(JournalError::NoThreads, 75, "no_threads");
+        check(JournalError::Moved, 75, "journal_moved");
         check(JournalError::Disk(DiskError::new(Operation::Sync, ErrorKind::Io, None)), 75, "storage_failed");
         check(
             JournalError::Disk(DiskError::new(Operation::Open, ErrorKind::NotFound, None)),

@@ -77,21 +77,29 @@ impl Audit {
 
 /// Passes over a journal whose segments come and go meanwhile.
 const PASSES_MAX: usize = 8;
+/// Segment files that stay open while they are read beside a writer, from the oldest on: what compaction takes is among them.
+const HELD_FILES: usize = 256;
 
 /// Reads everything and hands it to a sink made by `make`. A bad read, and a read during which a writer came, is tried
 /// once more, with a new sink, after reading head, keyring and directory again; and again for as long as segments came
 /// or went meanwhile, since a compaction that removes what was listed looks like damage (JR-13).
 ///
 /// # Errors
-/// What keeps the scan from starting (no journal, wrong key, newer format) or a storage error. Damage is no error
-/// here; it is in the answer.
+/// What keeps the scan from starting (no journal, wrong key, newer format) or a storage error; `Moved` if files went in
+/// every pass. Damage is no error here; it is in the answer.
 pub fn audit<S: Sink>(config: &Config, make: &mut dyn FnMut() -> S) -> Result<(Audit, S)> {
     let mut listed: Option<Vec<String>> = None;
-    for _ in 1..PASSES_MAX {
-        let found = once(config, make());
+    let mut held = HELD_FILES;
+    let (mut known, mut last): (Vec<Place>, _) = (Vec::new(), None);
+    for _ in 0..PASSES_MAX {
+        let found = pass(config, make(), held);
         let again = match &found {
             Ok((audit, _)) => !audit.problems.is_empty() || (!audit.live && config.disk.is_locked()?),
             // A file went between the listing and the look into it: a writer removes what it has judged to be empty.
+            Err(JournalError::Disk(e)) if held > 0 && e.kind == ErrorKind::Descriptors => {
+                held = 0;
+                continue;
+            }
             Err(JournalError::Disk(e)) => matches!(e.kind, ErrorKind::NotFound | ErrorKind::ShortRead),
             Err(_) => false,
         };
@@ -102,8 +110,13 @@ pub fn audit<S: Sink>(config: &Config, make: &mut dyn FnMut() -> S) -> Result<(A
         if before.is_some() && before == listed {
             return found;
         }
+        // Damage is where it is; what only a change looked like is elsewhere the next time.
+        let problems = found.as_ref().map_or(&[][..], |(audit, _)| audit.problems.as_slice());
+        let stays = problems.iter().any(|problem| known.contains(&problem.place));
+        known = problems.iter().map(|problem| problem.place).collect();
+        last = stays.then_some(found);
     }
-    once(config, make())
+    last.unwrap_or(Err(JournalError::Moved))
 }
 
 /// The names of all segments.
@@ -116,13 +129,19 @@ fn segments(config: &Config) -> Result<Vec<String>> {
 }
 
 /// One pass without a second try: for a sink that cannot be made anew.
-pub(crate) fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> {
+pub(crate) fn once<S: Sink>(config: &Config, sink: S) -> Result<(Audit, S)> {
+    pass(config, sink, HELD_FILES)
+}
+
+fn pass<S: Sink>(config: &Config, mut sink: S, held_files: usize) -> Result<(Audit, S)> {
     let live = config.disk.is_locked()?;
+    let held_files = if live { held_files } else { 0 };
     let store = Store::open(config)?;
-    let (head, files) = horizon(config, &store, live)?;
+    let (head, files) = horizon(config, &store, live, held_files)?;
     // On a stopped journal the device is asked, as a start would: after a failed sync the cache may show frames that
     // were never written (JR-4).
-    let options = ScanOptions { uncached_last: !live, live, threads: config.tuning.check_threads };
+    let options =
+        ScanOptions { uncached_last: !live, live, held_files, threads: config.tuning.check_threads };
     let scan = scan::scan_files(&store, &head, files, options, &mut sink)?;
     let shows = config.disk.shows();
     let mut audit = Audit { copied: shows == Shows::Copy, ..facts(&store, &head, scan, live) };
@@ -136,9 +155,15 @@ pub(crate) fn once<S: Sink>(config: &Config, mut sink: S) -> Result<(Audit, S)> 
 
 /// The head, and files of which each compacted one stood there before that head was read: evidence then reaches every
 /// forget record that it was written by (JD-9).
-fn horizon(config: &Config, store: &Store, live: bool) -> Result<(HeadState, SegmentFiles)> {
+fn horizon(
+    config: &Config,
+    store: &Store,
+    live: bool,
+    held_files: usize,
+) -> Result<(HeadState, SegmentFiles)> {
     let mut before = store.segment_files()?;
-    let mut head = if live { settle(config, store)? } else { head::read(&*store.disk, &store.keyring)? };
+    let mut head =
+        if live { settle(config, store, held_files)? } else { head::read(&*store.disk, &store.keyring)? };
     loop {
         let files = store.segment_files()?;
         let known = |named: &(SegmentName, Name)| before.compacted().any(|before| before == named);
@@ -152,11 +177,11 @@ fn horizon(config: &Config, store: &Store, live: bool) -> Result<(HeadState, Seg
 }
 
 /// Waits until evidence covers the frames that stood there when the reader began, at most `reader_wait`.
-fn settle(config: &Config, store: &Store) -> Result<HeadState> {
+fn settle(config: &Config, store: &Store, held_files: usize) -> Result<HeadState> {
     const PAUSE: Duration = Duration::from_millis(10);
     struct Nothing;
     impl Sink for Nothing {}
-    let options = ScanOptions { uncached_last: false, live: true, threads: 0 };
+    let options = ScanOptions { live: true, held_files, ..ScanOptions::default() };
     let start = config.clock.monotonic();
     let head = head::read(&*store.disk, &store.keyring)?;
     let seen = scan::scan(store, &head, options, &mut Nothing)?;

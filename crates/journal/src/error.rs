@@ -63,6 +63,9 @@ pub enum JournalError {
     NoRandomness,
     #[error("the system gave no threads")]
     NoThreads,
+    /// Files went while they were read, again and again: what was found says nothing (JR-13).
+    #[error("the journal changed while it was read")]
+    Moved,
     #[error("there is not enough memory to check the passphrase")]
     OutOfMemory,
     #[error("there is a journal here already")]
@@ -89,6 +92,7 @@ impl JournalError {
             JournalError::Full
             | JournalError::Busy
             | JournalError::NoThreads
+            | JournalError::Moved
             | JournalError::Poisoned { .. } => true,
             JournalError::Disk(e) => {
                 matches!(e.kind, ErrorKind::Full | ErrorKind::Descriptors | ErrorKind::Io)

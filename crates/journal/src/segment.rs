@@ -24,6 +24,8 @@ pub(crate) struct Segment {
     pub damaged_copy: Option<u64>,
     disk: Arc<dyn Disk>,
     file: Mutex<Option<Arc<dyn LogFile>>>,
+    /// What it was opened from, kept: its name may go meanwhile.
+    held: Option<Arc<dyn LogFile>>,
 }
 
 /// Why a segment could not be opened at all.
@@ -42,6 +44,17 @@ impl Segment {
         keyring: &Keyring,
         name: &Name,
         named: SegmentName,
+    ) -> std::result::Result<Segment, Unopened> {
+        Segment::open_as(disk, keyring, name, named, false)
+    }
+
+    /// The same; with `keep` its file stays open for as long as it is there, whatever becomes of the name.
+    pub fn open_as(
+        disk: &Arc<dyn Disk>,
+        keyring: &Keyring,
+        name: &Name,
+        named: SegmentName,
+        keep: bool,
     ) -> std::result::Result<Segment, Unopened> {
         let failed = |e: sealog_disk::DiskError| Unopened::Failed(e.into());
         let file = disk.open(name).map_err(failed)?;
@@ -73,7 +86,9 @@ impl Segment {
             Err(fault) => return Err(worst(fault, fault)),
         };
         let (number, name, disk) = (named.first(), name.clone(), Arc::clone(disk));
-        Ok(Segment { number, name, length, header, keys, damaged_copy, disk, file: Mutex::new(None) })
+        let (opened, file) = (file, Mutex::new(None));
+        let held = keep.then_some(opened);
+        Ok(Segment { number, name, length, header, keys, damaged_copy, disk, file, held })
     }
 
     /// A segment that this process wrote the header of.
@@ -85,7 +100,8 @@ impl Segment {
         length: u64,
     ) -> Segment {
         let (number, disk) = (header.number, Arc::clone(disk));
-        Segment { number, name, length, header, keys, damaged_copy: None, disk, file: Mutex::new(None) }
+        let (damaged_copy, file, held) = (None, Mutex::new(None), None);
+        Segment { number, name, length, header, keys, damaged_copy, disk, file, held }
     }
 
     /// Opens the body of a frame of this segment where it lies. `false`: it is not what the header was made for, and stays as
@@ -114,6 +130,9 @@ impl Segment {
 
     /// The open file; opened by name if nobody holds it.
     pub fn file(&self) -> Result<Arc<dyn LogFile>> {
+        if let Some(file) = &self.held {
+            return Ok(Arc::clone(file));
+        }
         let mut held = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = &*held {
             return Ok(Arc::clone(file));

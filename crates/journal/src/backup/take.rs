@@ -50,7 +50,7 @@ pub struct Backup {
 /// `Locked` while another backup is taken there; storage errors. The earlier backup stands then.
 pub fn backup(config: &Config, target: &Arc<dyn Disk>) -> Result<Backup> {
     // Compaction may remove a file between the listing and the copy.
-    const TRIES: u32 = 3;
+    const TRIES: u32 = 8;
     let disk = &**target;
     let _held = lock::take(disk, &*config.clock, config.tuning.lock_wait)?;
     refuse_others(disk)?;
@@ -66,7 +66,11 @@ pub fn backup(config: &Config, target: &Arc<dyn Disk>) -> Result<Backup> {
                 // Where it failed for want of room, that is room again. Whole copies stay, for the next try.
                 discard(disk, "copy.tmp", Folder::Segments);
                 discard(disk, "manifest.tmp", Folder::Root);
-                return Err(error);
+                return Err(match error {
+                    // The last try met a file that went as well.
+                    JournalError::Disk(e) if e.kind == ErrorKind::NotFound => JournalError::Moved,
+                    error => error,
+                });
             }
             done => return done,
         }

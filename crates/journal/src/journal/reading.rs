@@ -23,7 +23,11 @@ impl Journal {
         let store = Store::open(config)?;
         let head = head::read(&*store.disk, &store.keyring)?;
         let mut build = Build::new(replay);
-        let options = ScanOptions { uncached_last: true, live: false, threads: config.tuning.check_threads };
+        let options = ScanOptions {
+            uncached_last: true,
+            threads: config.tuning.check_threads,
+            ..ScanOptions::default()
+        };
         let scan = scan::scan(&store, &head, options, &mut build)?;
         verdict(&scan, &head)?;
         let mut catalog = build.catalog;

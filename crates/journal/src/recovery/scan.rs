@@ -33,6 +33,8 @@ pub(crate) struct ScanOptions {
     pub uncached_last: bool,
     /// A writer holds the lock: show only what evidence covers and judge nothing above it (JR-13).
     pub live: bool,
+    /// So many files stay open, from the oldest on: a writer may remove them while they are read.
+    pub held_files: usize,
     /// For what a sweep does beside the walk; none and one are the same.
     pub threads: usize,
 }
@@ -72,7 +74,7 @@ pub(crate) fn scan_at_start(
     sweep: Option<Sweep>,
     sink: &mut dyn Sink,
 ) -> Result<Scan> {
-    let options = ScanOptions { uncached_last: true, live: false, threads };
+    let options = ScanOptions { uncached_last: true, threads, ..ScanOptions::default() };
     run(store, head, files, options, sweep, sink)
 }
 
@@ -88,9 +90,9 @@ fn run(
     let mut scanner = Scanner { head, options, sink, codec, out };
     scanner.presence(&files);
     let mut segments = Vec::new();
-    for (named, name) in &files.chain {
-        let number = &named.first();
-        let opened = match Segment::open(&store.disk, &store.keyring, name, *named) {
+    for (at, (named, name)) in files.chain.iter().enumerate() {
+        let (number, keep) = (&named.first(), at < options.held_files);
+        let opened = match Segment::open_as(&store.disk, &store.keyring, name, *named, keep) {
             Ok(segment) => Some(Arc::new(segment)),
             Err(Unopened::Failed(e)) => return Err(e),
             Err(Unopened::Newer(version)) => {

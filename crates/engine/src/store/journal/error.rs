@@ -29,6 +29,7 @@ pub(super) fn failed(what: &'static str, error: &JournalError) -> StoreError {
         | JournalError::WrongStore
         | JournalError::NoRandomness
         | JournalError::NoThreads
+        | JournalError::Moved
         | JournalError::OutOfMemory
         | JournalError::AlreadyExists
         | JournalError::Slots(_)
