@@ -1,6 +1,7 @@
 //! The read-only side: `verify`, `inspect` and `replay` beside a running node, on a stopped journal and on read-only
 //! media. It takes no lock, maps nothing and changes nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sealog_disk::{ErrorKind, Folder, Name, Shows};
@@ -11,6 +12,7 @@ use crate::error::{JournalError, Place, Result};
 use crate::head::{self, HeadState};
 use crate::recovery::findings::{Gap, Problem, Scan, SegmentFacts, Sink, TornTail};
 use crate::recovery::scan::{self, ScanOptions};
+use crate::segment::Segment;
 use crate::store::{self, KeyringCopy, SegmentFiles, Store};
 
 /// The state of the head as found.
@@ -58,6 +60,8 @@ pub struct Audit {
     pub empty_segment: Option<u64>,
     pub problems: Vec<Problem>,
     pub gaps: Vec<Gap>,
+    /// What was read; beside a writer with its files still open.
+    pub(crate) opened: Vec<Arc<Segment>>,
 }
 
 impl Audit {
@@ -231,5 +235,6 @@ fn facts(store: &Store, head: &HeadState, scan: Scan, live: bool) -> Audit {
         empty_segment: scan.follower.map(|follower| follower.number),
         problems: scan.problems,
         gaps: scan.gaps,
+        opened: scan.opened,
     }
 }

@@ -20,6 +20,7 @@ use crate::error::{JournalError, Result};
 use crate::head::{self, HeadContent};
 use crate::lock;
 use crate::recovery::findings::{SegmentFacts, TornTail};
+use crate::segment::Segment;
 use crate::store::{Store, list, root_name};
 
 /// What a backup came to.
@@ -113,7 +114,12 @@ fn once(config: &Config, target: &Arc<dyn Disk>) -> Result<Backup> {
     taking.target.sync_folder(Folder::Root)?;
     let mut files = Vec::new();
     for facts in covered(&audit, &horizon) {
-        files.push(taking.file(facts, &ends, &horizon)?);
+        // A compaction may have removed it since; what was read is still open.
+        let opened = audit.opened.iter().find(|opened| opened.number == facts.number);
+        files.push(taking.file(facts, opened.map(|opened| &**opened), &ends, &horizon)?);
+        if let Some(opened) = opened {
+            opened.release();
+        }
     }
     taking.target.sync_folder(Folder::Segments)?;
     let (lineage, epoch) = writer_of(&audit, &horizon);
@@ -237,7 +243,13 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     /// The entry of one segment; its file stands in the target when this returns.
-    fn file(&mut self, facts: &SegmentFacts, ends: &Ends, horizon: &EndRecord) -> Result<BackupFile> {
+    fn file(
+        &mut self,
+        facts: &SegmentFacts,
+        opened: Option<&Segment>,
+        ends: &Ends,
+        horizon: &EndRecord,
+    ) -> Result<BackupFile> {
         let unnamed = JournalError::Misuse("a segment without a name");
         let segment = name_of(facts).ok_or(unnamed)?;
         // A compacted segment never grows, however its last source ended.
@@ -260,7 +272,10 @@ impl Taking<'_> {
         if let (Some(_), Some(known)) = (&stored, known) {
             return Ok(*known);
         }
-        let source = self.store.disk.open(&in_segments(&segment.file_name())?)?;
+        let source = match opened {
+            Some(opened) => opened.file()?,
+            None => self.store.disk.open(&in_segments(&segment.file_name())?)?,
+        };
         if let Some(stored) = stored {
             // Left by a backup that did not come to its manifest.
             file.sha256 = hash_of(&*stored, file.length)?;

@@ -111,6 +111,9 @@ fn failed(error: sealog_journal::JournalError, args: &Backup) -> Failure {
         "damaged" => failure
             .safe("nothing was changed: the backup that was there is worth more than a copy of damage")
             .next(format!("sealog journal verify {}{}", shown(&args.dir), same_key())),
+        "journal_moved" => failure
+            .safe(safe)
+            .next("run the same command again: whole files that were copied are not copied again"),
         _ if failure.exit == Exit::TryAgain => failure
             .safe("the journal was not touched; a backup that was there is as it was")
             .next("free space there, then run the same command again: whole files that were copied are not copied again"),
