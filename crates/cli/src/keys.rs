@@ -5,6 +5,7 @@
 pub mod new;
 mod prompt;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, stat};
@@ -22,10 +23,33 @@ use crate::render::Render;
 const PASSPHRASE_BYTES_MAX: usize = 64 * 1024;
 
 /// A secret, and the store that its file names.
-#[derive(Debug)]
 pub struct Key {
     pub secret: Secret,
     pub store_id: Option<StoreId>,
+    /// What was typed at the terminal for it, if it was.
+    typed: Option<Zeroizing<Vec<u8>>>,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never what was typed.
+        f.debug_struct("Key")
+            .field("secret", &self.secret)
+            .field("store_id", &self.store_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Key {
+    /// The secret of a journal that is about to be made. What was typed is asked for once more: nothing opens a journal
+    /// that was made with a slip.
+    ///
+    /// # Errors
+    /// The two are not the same, or nothing was typed.
+    pub fn for_new_journal(self) -> Result<Secret> {
+        self.typed.as_ref().map_or(Ok(()), |typed| prompt::once_more(typed, "--passphrase-file FILE"))?;
+        Ok(self.secret)
+    }
 }
 
 /// What the command line and the service manager give.
@@ -62,7 +86,8 @@ impl Given {
             keys.push(passphrase_file(path, render)?);
         }
         if args.prompt {
-            keys.push(Key { secret: prompt::passphrase()?, store_id: None });
+            let (secret, typed) = prompt::passphrase()?;
+            keys.push(Key { secret, store_id: None, typed: Some(typed) });
         }
         match (absent, keys.is_empty()) {
             (Some(path), true) => Ok(Given::Absent(path)),
@@ -87,7 +112,7 @@ impl Given {
                     return Ok(vec![key.secret]);
                 }
                 if takes_passphrase && prompt::possible() {
-                    return Ok(vec![prompt::passphrase()?]);
+                    return Ok(vec![prompt::passphrase()?.0]);
                 }
                 Err(no_key(path.as_deref(), takes_passphrase))
             }
@@ -146,7 +171,7 @@ fn unreadable(error: DiskError, bad: &dyn Fn(&str) -> Failure) -> Failure {
 fn parse(content: FileContent) -> std::result::Result<Key, String> {
     let bytes = Zeroizing::new(content.bytes);
     let (store_id, secret) = KeyFile::parse(&bytes).map_err(|error| error.to_string())?;
-    Ok(Key { secret, store_id })
+    Ok(Key { secret, store_id, typed: None })
 }
 
 fn passphrase_file(path: &Path, render: Render) -> Result<Key> {
@@ -161,7 +186,7 @@ fn passphrase_file(path: &Path, render: Render) -> Result<Key> {
     }
     let bytes = Zeroizing::new(content.bytes);
     let secret = Secret::passphrase(&bytes).map_err(|error| bad(error.to_string()))?;
-    Ok(Key { secret, store_id: None })
+    Ok(Key { secret, store_id: None, typed: None })
 }
 
 /// `$CREDENTIALS_DIRECTORY/sealog.key`. Its permission bits are the service manager's affair.

@@ -415,7 +415,7 @@ const COUNTS_FOR_NOTHING: &str = "no journal was made; what stands in the direct
 fn new_secret(key: NewKey, given: Given, store_id: StoreId) -> Result<(Secret, Option<(PathBuf, KeyFile)>)> {
     let path = match (key, given) {
         (NewKey::Given, Given::Keys(mut keys)) if !keys.is_empty() => {
-            return Ok((keys.swap_remove(0).secret, None));
+            return Ok((keys.swap_remove(0).for_new_journal()?, None));
         }
         (NewKey::Given | NewKey::Named, Given::Absent(path)) => path,
         (NewKey::Given | NewKey::Named | NewKey::Default, _) => {

@@ -19,12 +19,24 @@ pub fn possible() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// Asks once.
+/// Asks once. With the secret, what was typed.
 ///
 /// # Errors
 /// There is no terminal, or nothing usable was typed.
-pub fn passphrase() -> Result<Secret> {
-    checked(&ask("passphrase: ", "--passphrase-file FILE")?)
+pub fn passphrase() -> Result<(Secret, Zeroizing<Vec<u8>>)> {
+    let typed = ask("passphrase: ", "--passphrase-file FILE")?;
+    Ok((checked(&typed)?, typed))
+}
+
+/// Asks for what was typed again.
+///
+/// # Errors
+/// As [`passphrase`], or the two are not the same.
+pub fn once_more(first: &[u8], instead: &str) -> Result<()> {
+    match *ask("once more: ", instead)? == first {
+        true => Ok(()),
+        false => Err(bad("the two passphrases are not the same")),
+    }
 }
 
 /// Asks twice for a new one: a slip would lock everybody out.
@@ -33,10 +45,7 @@ pub fn passphrase() -> Result<Secret> {
 /// As [`passphrase`], or the two are not the same.
 pub fn new_passphrase() -> Result<Secret> {
     let first = ask("new passphrase: ", "--new-passphrase-file FILE or --new-key-file FILE")?;
-    let second = ask("once more: ", "--new-passphrase-file FILE")?;
-    if *first != *second {
-        return Err(bad("the two passphrases are not the same"));
-    }
+    once_more(&first, "--new-passphrase-file FILE")?;
     checked(&first)
 }
 

@@ -86,3 +86,11 @@ fn several_key_files_are_all_read_and_must_all_be_there() {
     let absent = KeyArgs { key_file: vec![one, folder.0.path().join("k")], ..KeyArgs::default() };
     assert_eq!(Given::read(&absent, RENDER).unwrap_err().code, "no_such_key_file");
 }
+
+#[test]
+fn what_was_typed_stands_in_no_text() {
+    let typed = Zeroizing::new(b"correct horse".to_vec());
+    let key = Key { secret: Secret::passphrase(&typed).unwrap(), store_id: None, typed: Some(typed) };
+    let text = format!("{key:?}");
+    assert!(!text.contains("horse") && !text.contains("typed") && !text.contains("99, 111"), "{text}");
+}

@@ -172,6 +172,26 @@ fn a_terminal_is_asked_without_echo() {
     }
 }
 
+/// A slip at the terminal would make a journal that nobody opens.
+#[test]
+fn a_new_journal_asks_for_its_passphrase_twice() {
+    let bench = Bench::new();
+    let init = ["journal", "init", "data", "--prompt"];
+    for (second, code) in [(&b"correct hrose\n"[..], 2), (b"\x03", 1)] {
+        let (shown, found) = at_a_terminal(&bench, &init, &[b"correct horse\n", second]);
+        assert_eq!(found, Some(code), "{shown}");
+        assert!(shown.contains("once more: ") && !shown.contains("horse"), "{shown}");
+        assert!(!bench.path("data").exists());
+    }
+    let (shown, found) = at_a_terminal(&bench, &init, &[b"correct horse\n", b"correct horse\n"]);
+    assert_eq!(found, Some(0), "{shown}");
+    // Where one stands, once is enough.
+    let verify = ["journal", "verify", "data", "--prompt"];
+    let (shown, found) = at_a_terminal(&bench, &verify, &[b"correct horse\n"]);
+    assert_eq!(found, Some(0), "{shown}");
+    assert!(!shown.contains("once more"), "{shown}");
+}
+
 #[test]
 fn a_key_may_come_from_where_it_can_be_read_only_once() {
     let bench = Bench::new();
