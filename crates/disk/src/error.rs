@@ -48,7 +48,7 @@ pub enum ErrorKind {
     NotFound,
     AlreadyExists,
     PermissionDenied,
-    /// ENOSPC or EDQUOT.
+    /// ENOSPC, EDQUOT or EFBIG.
     Full,
     /// EMFILE or ENFILE.
     Descriptors,

@@ -10,6 +10,7 @@ mod file;
 mod file_system;
 mod host;
 mod lock;
+mod longest;
 mod measure;
 mod outside;
 mod sibling;

@@ -263,6 +263,31 @@ fn with_descriptors(bench: &Bench, most: u32, arguments: &[&str]) -> Ran {
     shell.output().unwrap().into()
 }
 
+/// No verb is ended by a signal where its files may not become as long as they should: it says so, and what it began to make
+/// is not there.
+#[test]
+fn where_files_may_not_grow_every_verb_says_try_again() {
+    let bench = Bench::new();
+    bench.finished();
+    let key = ["--key-file", "key"];
+    bench.run(&[&["journal", "export", "data", "--output", "all"][..], &key].concat()).expect(0);
+    let binary = bench.command(&[]).get_program().to_owned();
+    for (verb, made) in [
+        (&["journal", "restore", "data", "restored"][..], "restored/store"),
+        (&["journal", "repair", "data", "repaired"], "repaired/store"),
+        (&["journal", "backup", "data", "copy"], "copy/manifest"),
+        (&["journal", "export", "data", "--output", "again"], "again"),
+        (&["run", "--data-dir", "data", "a text"], ""),
+    ] {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg("ulimit -f 1; exec \"$0\" \"$@\"").arg(&binary).args(verb).args(key);
+        shell.stdin(Stdio::null()).current_dir(bench.path("."));
+        let ran: Ran = shell.output().unwrap().into();
+        assert_eq!(ran.code, Some(75), "{verb:?}: {ran:?}");
+        assert!(made.is_empty() || !bench.path(made).exists(), "{verb:?}: {ran:?}");
+    }
+}
+
 #[test]
 fn without_descriptors_every_verb_says_try_again() {
     let bench = Bench::new();

@@ -22,7 +22,7 @@ fn wrapped(kind: std::io::ErrorKind) -> ErrorKind {
         Io::NotFound => ErrorKind::NotFound,
         Io::AlreadyExists => ErrorKind::AlreadyExists,
         Io::PermissionDenied => ErrorKind::PermissionDenied,
-        Io::StorageFull | Io::QuotaExceeded => ErrorKind::Full,
+        Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => ErrorKind::Full,
         Io::ReadOnlyFilesystem => ErrorKind::ReadOnly,
         _ => ErrorKind::Io,
     }
@@ -37,7 +37,7 @@ fn kind(errno: Errno) -> ErrorKind {
         Errno::NOENT => ErrorKind::NotFound,
         Errno::EXIST => ErrorKind::AlreadyExists,
         Errno::ACCESS | Errno::PERM => ErrorKind::PermissionDenied,
-        Errno::NOSPC | Errno::DQUOT => ErrorKind::Full,
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => ErrorKind::Full,
         Errno::MFILE | Errno::NFILE => ErrorKind::Descriptors,
         Errno::ROFS => ErrorKind::ReadOnly,
         Errno::INTR => ErrorKind::Interrupted,
@@ -57,6 +57,7 @@ mod tests {
         let cases = [
             (Errno::NOSPC, ErrorKind::Full),
             (Errno::DQUOT, ErrorKind::Full),
+            (Errno::FBIG, ErrorKind::Full),
             (Errno::MFILE, ErrorKind::Descriptors),
             (Errno::NFILE, ErrorKind::Descriptors),
             (Errno::ROFS, ErrorKind::ReadOnly),

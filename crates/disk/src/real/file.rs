@@ -9,6 +9,7 @@ use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 
 use super::close::close;
 use super::errno::failed;
+use super::longest::within;
 use super::uncached;
 use crate::{DiskError, ErrorKind, FileId, LogFile, Name, Operation};
 
@@ -65,13 +66,16 @@ impl LogFile for RealFile {
         self.with(Operation::Write, |open| match open.direct {
             // Past the cache but not durable: nobody wants that, and it would hide a confusion of handles.
             Some(_) => Err(Errno::OPNOTSUPP),
-            None => pwrite(&open.buffered, buf, offset),
+            None => within(offset + buf.len() as u64).and_then(|()| pwrite(&open.buffered, buf, offset)),
         })
     }
 
     fn write_durable_at(&self, buf: &[u8], offset: u64) -> Result<usize> {
         let slices = [IoSlice::new(buf)];
-        self.with(Operation::Write, |open| pwritev2(open.writing(), &slices, offset, ReadWriteFlags::DSYNC))
+        self.with(Operation::Write, |open| {
+            within(offset + buf.len() as u64)?;
+            pwritev2(open.writing(), &slices, offset, ReadWriteFlags::DSYNC)
+        })
     }
 
     fn sync_data(&self) -> Result<()> {
@@ -83,7 +87,9 @@ impl LogFile for RealFile {
     }
 
     fn set_length(&self, length: u64) -> Result<()> {
-        self.with(Operation::SetLength, |open| ftruncate(open.writing(), length))
+        self.with(Operation::SetLength, |open| {
+            within(length).and_then(|()| ftruncate(open.writing(), length))
+        })
     }
 
     fn identity(&self) -> Result<FileId> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::errno::failed_io;
+use super::longest::within;
 use crate::{DiskError, Operation};
 
 type Result<T> = std::result::Result<T, DiskError>;
@@ -53,6 +54,7 @@ pub fn measure_syncs(directory: &Path, series: Series) -> Result<SyncTimes> {
     let fail = |operation| move |error: std::io::Error| failed_io(operation, &error, None);
     let file = tempfile::tempfile_in(directory).map_err(fail(Operation::Create))?;
     let length = series.write_bytes * series.writes_max;
+    within(length as u64).map_err(std::io::Error::from).map_err(fail(Operation::Write))?;
     let zeros = vec![0; 256 << 10];
     let mut filled = 0;
     while filled < length {

@@ -16,6 +16,7 @@ use rustix::io::{Errno, read};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, geteuid, getpid, pidfd_getfd, pidfd_open};
 
 use super::errno::{failed, failed_io};
+use super::longest::within;
 use crate::{DiskError, ErrorKind, Operation};
 
 type Result<T> = std::result::Result<T, DiskError>;
@@ -270,6 +271,8 @@ impl NewFile {
 impl Write for NewFile {
     // To the file itself: its temporary name is nobody's concern, and what went wrong keeps its number.
     fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+        let length = fstat(self.temporary.as_file())?.st_size as u64;
+        within(length + buf.len() as u64)?;
         self.temporary.as_file().write(buf)
     }
 
