@@ -11,6 +11,9 @@ pub(super) struct Budget {
     most: u64,
     /// Frames on disk; at least what there are.
     frame_bytes: u64,
+    /// The most that was ever left of it. A disk that is full at the start makes a budget of what is there, and once there is
+    /// room new work is to be taken all the same.
+    roomiest: u64,
     /// What this writer has written: in frames, and as logical sizes of its records.
     written: u64,
     logical: u64,
@@ -61,7 +64,9 @@ impl Streams {
 
 impl Budget {
     pub fn new(most: u64, frame_bytes: u64, open: u64) -> Budget {
-        Budget { most, frame_bytes, written: 0, logical: 0, open, beside: 0, streams: Streams::default() }
+        let roomiest = most.saturating_sub(frame_bytes);
+        let streams = Streams::default();
+        Budget { most, frame_bytes, roomiest, written: 0, logical: 0, open, beside: 0, streams }
     }
 
     pub fn wrote(&mut self, frame_bytes: u64) {
@@ -96,15 +101,16 @@ impl Budget {
     pub fn takes(&mut self, bytes: u64, recount: impl FnOnce() -> u64) -> bool {
         if self.frame_bytes.saturating_add(bytes) > self.most {
             self.frame_bytes = recount();
+            self.roomiest = self.roomiest.max(self.most.saturating_sub(self.frame_bytes));
         }
         self.frame_bytes.saturating_add(bytes) <= self.most
     }
 
-    /// What a creation leaves behind its frame: a sixteenth, and what the other streams that are open are expected to take
+    /// What a creation leaves behind its frame: a sixteenth, or half of what there ever was, and what the other streams that are open are expected to take
     /// yet, since what was taken is to come to its end. With nothing open it is the sixteenth whatever streams take, so
     /// that a budget which is small for one of them does not shut everybody out.
     pub fn margin(&self, open_streams: u64) -> u64 {
-        (self.most / 16).saturating_add(self.expected(open_streams))
+        (self.most / 16).min(self.roomiest / 2).saturating_add(self.expected(open_streams))
     }
 
     /// In frames: together as much as is usual for each, and one the most.
@@ -155,6 +161,14 @@ mod tests {
         budget.wrote(2500);
         assert_eq!(budget.margin(9), MOST / 16 + (9 * 8000 - 5000 + 8000) / 2, "what is written is written");
         assert!(budget.margin(u64::MAX) > MOST, "no more than there can be");
+    }
+
+    #[test]
+    fn a_budget_that_was_used_up_at_the_start_is_left_half_of_what_there_is() {
+        let mut budget = Budget::new(MOST, MOST - 1000, 0);
+        assert_eq!(budget.margin(0), 500);
+        assert!(budget.takes(MOST / 2, || MOST / 4));
+        assert_eq!(budget.margin(0), MOST / 16, "compaction made room");
     }
 
     #[test]
