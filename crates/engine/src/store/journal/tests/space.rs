@@ -244,8 +244,9 @@ fn what_is_over_makes_room_within_the_budget() {
         kept[2..].iter().copied().eq(*kept.get(2).unwrap()..=250),
         "the last ones without a hole: {kept:?}"
     );
-    // An eighth of the budget is kept free, and what the active one may take yet; a sixteenth goes at once; the rest is used.
-    assert!((25..50).contains(&kept.len()), "{}", kept.len());
+    // An eighth of the budget is kept free, and what the active one may take yet; a sixteenth goes at once; the rest is used, but for
+    // what waits for compaction: its files are no longer than a sixteenth, which holds three of them here.
+    assert!((15..50).contains(&kept.len()), "{}", kept.len());
     drop(watch);
 }
 
