@@ -1,5 +1,6 @@
 //! One segment file opened for reading: both header copies judged, the keys unwrapped, the handle opened on demand.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sealog_disk::{Disk, LogFile, Name, io};
@@ -11,7 +12,6 @@ use sealog_seal::{KeyId, Keyring, SegmentKeys, Wrapped};
 use crate::error::{JournalError, Result};
 
 /// A segment whose header authenticated. Thousands may be known; only few hold an open file.
-#[derive(Debug)]
 pub(crate) struct Segment {
     /// Of a compacted segment the first of its range.
     pub number: u64,
@@ -26,6 +26,16 @@ pub(crate) struct Segment {
     file: Mutex<Option<Arc<dyn LogFile>>>,
     /// What it was opened from, kept: its name may go meanwhile.
     held: Option<Arc<dyn LogFile>>,
+}
+
+impl fmt::Debug for Segment {
+    /// What it is, not how it is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segment")
+            .field("name", &self.name)
+            .field("length", &self.length)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a segment could not be opened at all.
