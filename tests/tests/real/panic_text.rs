@@ -1,6 +1,6 @@
 //! A panic of the real node: it says where and never what, and the node goes on.
 
-use crashbox::http::Request;
+use crashbox::http::{Client, Request};
 use sealog_tests::canary::{MARKER, find, secret};
 use sealog_tests::workbench::{Workbench, accepted, events, get, mock};
 use serde_json::json;
@@ -18,14 +18,23 @@ fn a_panic_says_where_and_not_what() {
     drop(client);
     node.kill().unwrap();
 
-    // What ended in an earlier life is read on a thread of its own, and no thread is to be had. (A
-    // refusal that looks temporary would be waited out.)
+    // What ended in an earlier life is read on a thread of its own. One is always there; a second one is not to be had, and
+    // several ask at once. (A refusal that looks temporary would be waited out.)
     let node = bench.start();
-    let mut client = Workbench::client(&node);
     let failing = Failing::attach(&node, "clone3,clone", "EPERM");
     let path = format!("/v1/executions/{id}");
-    let reply = client.ask(&Request::get(&path)).unwrap();
+    let clients: Vec<_> = (0..8).map(|_| Workbench::client(&node)).collect();
+    let replies: Vec<_> = std::thread::scope(|scope| {
+        let ask = |mut client: Client| {
+            let request = Request::get(&path);
+            move || (0..200).map(|_| client.ask(&request).unwrap()).find(|reply| reply.status != 200)
+        };
+        let asking: Vec<_> = clients.into_iter().map(|client| scope.spawn(ask(client))).collect();
+        asking.into_iter().filter_map(|asked| asked.join().unwrap()).collect()
+    });
+    let reply = replies.first().expect("no panic was met");
     assert_eq!(reply.status, 500, "{}", reply.text());
+    let mut client = Workbench::client(&node);
     assert_eq!(
         find(&reply.body, &[MARKER.into(), b"panick".to_vec(), b".rs".to_vec()]),
         None,
