@@ -238,18 +238,12 @@ impl Index {
     /// A run that was packed beside the index. Most streams have only one, and that one is as it stays.
     pub fn add_packed(&mut self, segment: u64, run: Run) {
         let frames = u64::from(run.frames);
-        let run = if run.closes && !self.live.contains_key(&run.stream()) {
-            match self.ended.insert_run(run) {
-                Ok(()) => {
-                    let tally = self.tallies.entry(segment).or_default();
-                    tally.all += frames;
-                    tally.closed += frames;
-                    return;
-                }
-                Err(run) => run,
-            }
-        } else {
-            run
+        let ends = run.closes && !self.live.contains_key(&run.stream());
+        let Err(run) = (if ends { self.ended.insert_run(run) } else { Err(run) }) else {
+            let tally = self.tallies.entry(segment).or_default();
+            tally.all += frames;
+            tally.closed += frames;
+            return;
         };
         let Entry { first_sequence, facts, frames } = run.unpack();
         let offsets = frames.iter().map(|frame| frame.offset);

@@ -154,8 +154,7 @@ impl<'s> Steps<'s> {
 
     /// Reads a batch ahead of its turn. `false`: there is none, or enough of them are there.
     pub fn read_on(&self) -> bool {
-        let read = self.ahead.as_ref().and_then(|ahead| Some((ahead, ahead.read_beside()?)));
-        read.map(|(ahead, read)| ahead.open(read)).is_some()
+        self.ahead.as_ref().is_some_and(|ahead| ahead.read_on())
     }
 
     /// What comes behind the last frame that was taken.
@@ -303,36 +302,31 @@ impl<'s> Ahead<'s> {
         let reading = lock(&self.reading);
         let full = |state: &mut State| !state.over && reading.batches >= state.wanted + BATCHES_AHEAD;
         let state = self.changed.wait_while(lock(&self.state), full);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
-        if state.over {
-            return None;
-        }
-        let batch = state.free.pop().unwrap_or_default();
-        drop(state);
-        self.read_into(batch, reading)
+        self.read_next(reading, state.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The same for whoever takes the batches: it is never held up, neither by who reads nor because there are enough.
-    fn read_beside(&self) -> Option<(usize, Batch, Expect)> {
-        let Ok(reading) = self.reading.try_lock() else { return None };
-        let mut state = lock(&self.state);
-        if state.over || reading.batches >= state.wanted + BATCHES_AHEAD {
-            return None;
+    /// Reads and opens one for whoever takes the batches, who is never held up, neither by who reads nor because there are
+    /// enough. `false`: there is none for now.
+    fn read_on(&self) -> bool {
+        let Ok(reading) = self.reading.try_lock() else { return false };
+        let state = lock(&self.state);
+        if reading.batches >= state.wanted + BATCHES_AHEAD {
+            return false;
         }
-        let batch = state.free.pop().unwrap_or_default();
-        drop(state);
-        self.read_into(batch, reading)
+        self.read_next(reading, state).map(|read| self.open(read)).is_some()
     }
 
-    fn read_into(
+    fn read_next(
         &self,
-        mut batch: Batch,
         mut reading: MutexGuard<'_, Reading<'s>>,
+        mut state: MutexGuard<'_, State>,
     ) -> Option<(usize, Batch, Expect)> {
         let Reading { walker, batches, ended } = &mut *reading;
-        if *ended {
+        if state.over || *ended {
             return None;
         }
+        let mut batch = state.free.pop().unwrap_or_default();
+        drop(state);
         let walker = walker.as_mut()?;
         let (number, from) = (*batches, walker.next);
         batch.read(walker, self.frames_max);
@@ -356,13 +350,9 @@ impl<'s> Ahead<'s> {
                 return None;
             }
             drop(state);
-            if let Some(read) = self.read_beside() {
-                self.open(read);
-                state = lock(&self.state);
-                continue;
-            }
+            let more = self.read_on();
             state = lock(&self.state);
-            if !state.over && !state.done.contains_key(&wanted) {
+            if !more && !state.over && !state.done.contains_key(&wanted) {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }

@@ -145,10 +145,6 @@ impl Ahead {
             return Swept::Unknown;
         };
         let mut state = lock(&self.state);
-        if self.threads == 0 {
-            drop(state);
-            return self.run(wanted);
-        }
         state.wanted = wanted;
         self.changed.notify_all();
         loop {
