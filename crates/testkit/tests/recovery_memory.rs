@@ -72,18 +72,16 @@ struct Nothing;
 impl Sink for Nothing {}
 
 #[test]
-fn a_start_and_a_look_need_no_more_for_a_larger_journal() {
-    let measured = [50, 400].map(|records| {
-        let disk = journal(records);
-        let (audited, look) = peak_of_all(|| audit(&config(&disk, 2), &mut || Nothing).map(|found| found.0));
-        assert!(audited.is_ok_and(|audit| audit.is_sound() && audit.segments.len() > 1));
-        let (opened, start) = peak_of_all(|| Journal::open_manual(&config(&disk, 3), &mut Ignore));
-        drop(opened.expect("a sound journal"));
-        (look, start)
-    });
-    let [(small_look, small_start), (look, start)] = measured;
-    println!("look {small_look} {look}, start {small_start} {start}");
-    // 10 and 80 MB.
-    assert!(look.max(start) < 64 << 20, "{measured:?}");
-    assert!(look < small_look + (4 << 20) && start < small_start + (4 << 20), "{measured:?}");
+fn what_a_start_and_a_look_need_has_a_bound_whatever_the_journals_size() {
+    let disk = journal(1000);
+    let (audited, look) = peak_of_all(|| audit(&config(&disk, 2), &mut || Nothing).map(|found| found.0));
+    assert!(audited.is_ok_and(|audit| audit.is_sound() && audit.segments.len() > 3));
+    let (opened, start) = peak_of_all(|| Journal::open_manual(&config(&disk, 3), &mut Ignore));
+    drop(opened.expect("a sound journal"));
+    println!("look {look}, start {start}");
+    // Of a journal of 200 MB: what is read ahead, and what each thread has opened. How much of it is there at once is
+    // the scheduler's, so only the bound says something, not one size beside another.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let bound = (12 + 2 * threads) << 20;
+    assert!(look.max(start) < bound, "look {look}, start {start}, bound {bound}");
 }
