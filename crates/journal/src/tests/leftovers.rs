@@ -9,6 +9,7 @@ use sealog_journal_format::limits;
 use super::damage_image::segment;
 use super::setup::{Bench, Opened, record};
 use crate::Unit;
+use crate::writer::prepare::Identity;
 
 fn next() -> Name {
     Name::new(Folder::Segments, "next").unwrap()
@@ -101,6 +102,19 @@ fn what_has_to_be_written_first_waits_for_neither() {
     let opened = bench.open().unwrap();
     assert!(opened.report.tail.is_some());
     assert_eq!((length(&bench, &segment(1)), bench.disk.bytes(&next())), (end, None));
+}
+
+/// JC-1: what was prepared here and is about to be published is not what an earlier writer left, whenever that goes.
+#[test]
+fn a_segment_on_its_way_to_its_name_is_not_what_was_left() {
+    let (bench, _) = killed();
+    let opened = bench.open().unwrap();
+    let shared = opened.journal.shared_for_tests();
+    let identity = Identity { number: 2, lineage: [1; 16], predecessor_lineage: [1; 16], epoch: 2 };
+    shared.preparation.lock().finish(&shared, identity, 64 << 10, 64 << 10).unwrap();
+    assert!(shared.preparation.lock().take_ready().is_some());
+    opened.journal.maintain();
+    assert_eq!(length(&bench, &next()), 64 << 10);
 }
 
 /// What units wait for is filled as far as the first segment is long, however long it was to become; what the helper has

@@ -80,6 +80,9 @@ enum State {
 #[derive(Debug, Default)]
 pub(crate) struct Preparation {
     state: State,
+    /// A file was begun here: from then on no `segments/next` is an earlier writer's, also not one that was handed over
+    /// and has not got its new name yet.
+    begun: bool,
     /// After a failure nothing is tried before this time (monotonic).
     not_before: Option<Duration>,
 }
@@ -188,6 +191,7 @@ impl Preparation {
     pub fn step(&mut self, shared: &Shared) -> Result<()> {
         let (identity, target, result) = match std::mem::take(&mut self.state) {
             State::Wanted { identity, target } => {
+                self.begun = true;
                 let created = create(shared, identity);
                 let filling = created.map(|segment| State::Filling { segment: Box::new(segment), target });
                 (identity, target, filling)
@@ -241,6 +245,7 @@ impl Preparation {
             }
             State::Filling { segment, .. } => fill_at_once(*segment, need, target).map(Box::new),
             State::Nothing | State::Wanted { .. } => {
+                self.begun = true;
                 create(shared, identity).and_then(|segment| fill_at_once(segment, need, target)).map(Box::new)
             }
         };
@@ -286,7 +291,7 @@ impl Preparation {
 
     /// Removes `segments/next` of an earlier writer, unless a preparation has begun: that has removed it already.
     pub fn discard_foreign(&self, shared: &Shared) {
-        if matches!(self.state, State::Nothing | State::Wanted { .. }) {
+        if !self.begun {
             remove_file(&*shared.store.disk);
         }
     }
