@@ -22,8 +22,8 @@ use crate::{EVENT_BYTES_MAX, Timeouts};
 /// What upstreams write into errors and must never be repeated.
 const CANARY: &str = "canary: your prompt was";
 
-/// Short enough to wait for, for the cases in which nothing else happens.
-const SHORT: Duration = Duration::from_millis(200);
+/// Short enough to wait for, for the cases in which nothing else happens, and long enough for all that comes before.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// One whole answer of an adapter's protocol.
 #[derive(Clone, Debug)]

@@ -49,6 +49,11 @@ impl Script {
         Script::default()
     }
 
+    /// Whether it says nothing more at some point: only a timeout ends that.
+    pub fn stalls(&self) -> bool {
+        self.0.iter().any(|step| matches!(step, Step::Stall))
+    }
+
     /// Bytes as they are.
     #[must_use]
     pub fn send(mut self, bytes: impl Into<Vec<u8>>) -> Script {

@@ -77,12 +77,18 @@ impl ScriptedServer {
         Ok(ScriptedServer { address, shared, accepting })
     }
 
-    /// The address of a port that was free a moment ago: nobody listens there.
+    /// The address of a port that nobody listens on, and nobody else is given: a connection has it.
     pub async fn absent() -> std::io::Result<ScriptedServer> {
-        let address = TcpListener::bind(("127.0.0.1", 0)).await?.local_addr()?;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let taken = TcpStream::connect(listener.local_addr()?).await?;
+        let address = taken.local_addr()?;
         let (requests, progress) = (Mutex::default(), watch::Sender::new(Progress::default()));
         let shared = Arc::new(Shared { scripts: Vec::new(), requests, progress });
-        Ok(ScriptedServer { address, shared, accepting: tokio::spawn(async {}).abort_handle() })
+        let held = async move {
+            std::future::pending::<()>().await;
+            drop((listener, taken));
+        };
+        Ok(ScriptedServer { address, shared, accepting: tokio::spawn(held).abort_handle() })
     }
 
     pub fn address(&self) -> SocketAddr {

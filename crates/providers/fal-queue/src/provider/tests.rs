@@ -10,7 +10,15 @@ use super::*;
 
 const MODEL: &str = "fal-ai/some/model";
 const POLLING: Polling =
-    Polling { interval: Duration::from_millis(1), count_max: 120, cancel: Duration::from_millis(300) };
+    Polling { interval: Duration::from_millis(1), count_max: 120, cancel: Duration::from_secs(60) };
+/// Short enough to wait for, where nothing else happens, and long enough for all that comes before.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// Only a script that falls silent is not waited for.
+fn times(script: &Script) -> Timeouts {
+    let usual = Timeouts::default();
+    if script.stalls() { Timeouts { head: SHORT, idle: SHORT, ..usual } } else { usual }
+}
 
 /// A queue: the first script answers the submission and must name its own addresses, which the server has only once it
 /// runs; relative ones are below the base.
@@ -220,8 +228,7 @@ async fn a_task_that_was_not_named_yet_is_cancelled_once_it_is() {
             let gate = Gate::new();
             let server = queue(vec![held(before_the_head, &gate), json_answer(202, json!({}))]).await;
             let abort = AbortSignal::new();
-            let long = Polling { cancel: Duration::from_secs(60), ..POLLING };
-            let provider = provider_of(&server, MODEL, Timeouts::default(), long);
+            let provider = provider(&server);
             let mut stream = marked(&provider, &abort, marks).await;
             server.requested(1).await;
             if dropped {
@@ -249,7 +256,10 @@ async fn a_task_that_is_never_named_is_not_looked_for_longer_than_a_cancel_takes
         for dropped in [true, false] {
             let server = queue(vec![held(before_the_head, &Gate::new())]).await;
             let abort = AbortSignal::new();
-            let mut stream = marked(&provider(&server), &abort, if before_the_head { 1 } else { 2 }).await;
+            let polling = Polling { cancel: SHORT, ..POLLING };
+            let provider = provider_of(&server, MODEL, Timeouts::default(), polling);
+            let mut stream = marked(&provider, &abort, if before_the_head { 1 } else { 2 }).await;
+            server.requested(1).await;
             if dropped {
                 drop(stream);
             } else {
@@ -289,7 +299,6 @@ async fn a_task_that_never_ends_is_given_up() {
 #[tokio::test]
 async fn a_refused_submission_keeps_its_class_and_a_lost_one_is_never_retried() {
     use PortableCode::{ProviderProtocolError, ProviderUnavailable, RateLimited};
-    let short = Timeouts { head: Duration::from_millis(200), ..Timeouts::default() };
     let named = |name: &str| json!({"cancel_url": "/c", "status_url": "/s", name: "https://evil.example/x"});
     let huge = "x".repeat(4 * 1024 * 1024 + 1);
     for (script, code, retryable, provider_code) in [
@@ -307,8 +316,9 @@ async fn a_refused_submission_keeps_its_class_and_a_lost_one_is_never_retried() 
         (json_answer(200, json!({})), ProviderProtocolError, false, None),
         (json_answer(200, named("cancel_url")), ProviderProtocolError, false, None),
     ] {
+        let times = times(&script);
         let server = queue(vec![script]).await;
-        let outcome = run(&provider_of(&server, MODEL, short, POLLING)).await;
+        let outcome = run(&provider_of(&server, MODEL, times, POLLING)).await;
         failed(&outcome, code, retryable, provider_code);
         assert_eq!((asked(&server), server.connections()), (vec![SUBMIT.to_owned()], 1));
     }
@@ -316,7 +326,7 @@ async fn a_refused_submission_keeps_its_class_and_a_lost_one_is_never_retried() 
 
 #[tokio::test]
 async fn a_submission_whose_answer_falls_silent_is_lost() {
-    let idle = Timeouts { idle: Duration::from_millis(200), ..Timeouts::default() };
+    let idle = Timeouts { idle: SHORT, ..Timeouts::default() };
     let half = Script::new().head(200, &["content-type: application/json"]).send("{\"cancel_url\":");
     let server = queue(vec![half.stall()]).await;
     let outcome = run(&provider_of(&server, MODEL, idle, POLLING)).await;
@@ -383,8 +393,6 @@ async fn facts_64_redirects_are_never_followed() {
 #[tokio::test]
 async fn answers_while_watching_that_are_none_give_the_task_up() {
     use PortableCode::{ProviderProtocolError, ProviderUnavailable};
-    let wait = Duration::from_millis(200);
-    let short = Timeouts { idle: wait, head: wait, ..Timeouts::default() };
     let huge = format!("\"{}\"", "x".repeat(4 * 1024 * 1024));
     let half = Script::new().head(200, &["content-type: application/json", "content-length: 100"]).send("{");
     for (script, code) in [
@@ -405,7 +413,7 @@ async fn answers_while_watching_that_are_none_give_the_task_up() {
         ),
     ] {
         let server = queue(vec![submitted(), script.clone(), json_answer(202, json!({}))]).await;
-        failed(&run(&provider_of(&server, MODEL, short, POLLING)).await, code, false, None);
+        failed(&run(&provider_of(&server, MODEL, times(&script), POLLING)).await, code, false, None);
         assert_eq!(asked(&server)[2..], ["PUT /r/cancel"]);
     }
 }
@@ -414,8 +422,6 @@ async fn answers_while_watching_that_are_none_give_the_task_up() {
 #[tokio::test]
 async fn results_that_are_none_fail_and_cancel_nothing() {
     use PortableCode::{ProviderProtocolError, ProviderUnavailable};
-    let wait = Duration::from_millis(200);
-    let short = Timeouts { idle: wait, head: wait, ..Timeouts::default() };
     let huge = format!("\"{}\"", "x".repeat(4 * 1024 * 1024));
     let half = Script::new().head(200, &["content-type: application/json", "content-length: 100"]).send("{");
     for (script, code, provider_code) in [
@@ -430,8 +436,9 @@ async fn results_that_are_none_fail_and_cancel_nothing() {
         (Script::new().respond(200, "text/html", "canary"), ProviderProtocolError, None),
         (Script::new().respond(200, "application/json", &huge), ProviderProtocolError, None),
     ] {
+        let times = times(&script);
         let server = queue(vec![submitted(), status("COMPLETED"), script]).await;
-        failed(&run(&provider_of(&server, MODEL, short, POLLING)).await, code, false, provider_code);
+        failed(&run(&provider_of(&server, MODEL, times, POLLING)).await, code, false, provider_code);
         assert_eq!(asked(&server)[1..], ["GET /r/status", "GET /r"]);
     }
 }
