@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use bench::{Bench, Node, id_in};
+use bench::{Bench, Node, Unheard, id_in};
 
 /// What a peer of the node was sent: heads and bodies.
 type Sent = Receiver<(String, Vec<u8>)>;
@@ -320,11 +320,11 @@ fn a_failed_attempt_and_what_it_fell_back_to_are_events_of_one_span_without_cont
 
 #[test]
 fn a_collector_that_is_gone_costs_nothing_but_spans() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = Unheard::new();
     let bench = Bench::new();
     let mut command =
         bench.command(&["serve", "--data-dir", "data", "--key-file", "key", "--listen", "127.0.0.1:0"]);
-    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{gone}"));
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", gone.url());
     let node = Node::start(command);
     let id = id_in(&node.http("POST /v1/executions", &request("{}")));
     assert!(node.http(&format!("GET /v1/executions/{id}/events"), "").contains("execution.completed"));

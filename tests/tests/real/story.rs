@@ -27,7 +27,8 @@ struct Block {
 fn every_command_of_the_story_prints_what_stands_below_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = fs::read_to_string(root.join("docs/story.md")).unwrap();
-    let page = page.replace("4320", &free_port()).replace("4331", &free_port());
+    let [first, second] = free_ports();
+    let page = page.replace("4320", &first).replace("4331", &second);
     let blocks = blocks(&page);
     assert!(blocks.len() > 15, "the page has lost its commands");
     let dir = tempfile::tempdir().unwrap();
@@ -69,9 +70,10 @@ fn expected_lines_match_exactly_but_for_their_gaps() {
     assert!(!matches("ab[..]bc\n", "abc\n"));
 }
 
-/// A port that nothing listens on.
-fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+/// Two ports that nothing listens on.
+fn free_ports() -> [String; 2] {
+    let taken = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    taken.map(|port| port.local_addr().unwrap().port().to_string())
 }
 
 /// The blocks of commands in order; the one that builds is left out.

@@ -2,7 +2,7 @@
 //! with from outside.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
@@ -199,6 +199,12 @@ impl Bench {
     }
 }
 
+/// The text without the lines about the file system that temporary files happen to be on.
+pub fn without_ground(text: &str) -> String {
+    let lines = text.split_inclusive('\n');
+    lines.filter(|line| !line.contains("warning: the data directory is on ")).collect()
+}
+
 /// The first execution id in a text.
 #[track_caller]
 pub fn id_in(text: &str) -> String {
@@ -206,6 +212,24 @@ pub fn id_in(text: &str) -> String {
         .split(|c: char| !c.is_ascii_hexdigit() && c != '-')
         .find(|word| word.len() == 36 && word.bytes().filter(|byte| *byte == b'-').count() == 4);
     word.unwrap_or_else(|| panic!("no execution id in: {text}")).to_owned()
+}
+
+/// A port of this machine that nobody listens on, and that nobody else is given as long as this is held.
+pub struct Unheard {
+    /// Its own port is the one: it belongs to a connection.
+    taken: TcpStream,
+    _other_end: TcpListener,
+}
+
+impl Unheard {
+    pub fn new() -> Unheard {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Unheard { taken: TcpStream::connect(listener.local_addr().unwrap()).unwrap(), _other_end: listener }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.taken.local_addr().unwrap())
+    }
 }
 
 /// A node as a child process; killed when dropped.

@@ -39,21 +39,27 @@ fn a_killed_one_leaves_nothing() {
     let bench = Bench::new();
     bench.finished();
     let before = bench.files("data");
-    let mut command = bench.command(&DOCTOR);
-    let mut child =
-        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    let open_files = format!("/proc/{}/fd", child.id());
-    let measures = || {
+    let measures = |process: u32| {
+        let open_files = format!("/proc/{process}/fd");
         let Ok(entries) = std::path::Path::new(&open_files).read_dir() else { return false };
         let targets = entries.filter_map(|entry| entry.ok()?.path().read_link().ok());
         let data = bench.path("data");
         targets.into_iter().any(|to| to.starts_with(&data) && to.to_string_lossy().ends_with(" (deleted)"))
     };
-    while !measures() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen to measure");
-    }
-    child.kill().unwrap();
-    assert_eq!(child.wait().unwrap().code(), None);
+    let killed_while_it_measures = || {
+        let mut command = bench.command(&DOCTOR);
+        let mut child =
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        while !measures(child.id()) {
+            if child.try_wait().unwrap().is_some() {
+                return false;
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap().code().is_none()
+    };
+    // Where a sync costs nothing it may be over before anybody looked.
+    assert!((0..200).any(|_| killed_while_it_measures()), "it was never seen to measure");
     assert!(bench.files("data") == before);
 }
 

@@ -118,11 +118,14 @@ fn facts_55_an_unfinished_request_uses_up_the_grace() {
     let address = node.url().strip_prefix("http://").unwrap().to_owned();
     let mut unfinished = std::net::TcpStream::connect(&address).unwrap();
     let head = format!(
-        "POST /v1/executions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
+        "POST /v1/executions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n"
     );
     unfinished.write_all(head.as_bytes()).unwrap();
-    // Asked and answered behind it: the node has read the head by now.
-    assert!(node.http("GET /v1/runtime", "").contains("ready"));
+    // It has read the head, and waits for the body.
+    let mut told = [0; 12];
+    unfinished.read_exact(&mut told).unwrap();
+    assert_eq!(&told, b"HTTP/1.1 100");
+    unfinished.write_all(b"{").unwrap();
     let (code, stderr) = node.stop();
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("grace period expired"), "{stderr}");

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::bench::{Bench, FIRST_GROUP_BODY, Node, Ran};
+use crate::bench::{Bench, FIRST_GROUP_BODY, Node, Ran, without_ground};
 
 #[test]
 fn every_case_comes_out_as_written() {
@@ -147,7 +147,8 @@ fn two_keys(bench: &Bench) {
 /// The text without what differs from run to run.
 fn clean(bench: &Bench, text: &str, numbers: bool) -> String {
     let folder = bench.text("");
-    let text = without_space(&without_times(&text.replace(folder.trim_end_matches('/'), "FOLDER")));
+    let text = without_ground(&text.replace(folder.trim_end_matches('/'), "FOLDER"));
+    let text = without_space(&without_times(&text));
     let mut out = String::new();
     for word in text.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
         let (body, end) = match word.char_indices().next_back() {

@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bench::{Bench, id_in};
+use crate::bench::{Bench, Unheard, id_in};
 
 fn run(bench: &Bench, more: &[&str]) -> crate::bench::Ran {
     bench.run(&[&["run", "hi", "--data-dir", "data", "--key-file", "key"], more].concat())
@@ -149,9 +149,8 @@ fn a_flag_about_a_journal_is_refused_where_none_is_opened() {
 #[test]
 fn without_a_node_it_is_75() {
     let bench = Bench::new();
-    // A port that was free a moment ago, and nobody listens on it.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let ran = bench.run(&["run", "hi", "--url", &format!("http://127.0.0.1:{port}")]).expect(75);
+    let unheard = Unheard::new();
+    let ran = bench.run(&["run", "hi", "--url", &unheard.url()]).expect(75);
     assert_eq!(ran.word(), "no_node");
     for url in ["ftp://127.0.0.1:1", "nonsense"] {
         bench.run(&["run", "hi", "--url", url]).expect(2);

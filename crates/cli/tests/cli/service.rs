@@ -112,7 +112,7 @@ fn json_log_lines_stand_among_nothing_else() {
     let ran: Ran = bench.command(&serve).env("SEALOG_LOG", "much").output().unwrap().into();
     assert_eq!(told(ran.expect(2))["code"], "bad_log_level");
 
-    let mut command = bench.command(&[&serve[..], &["--grace-ms", "200", "--token-file", "tokens"]].concat());
+    let mut command = bench.command(&[&serve[..], &["--token-file", "tokens"]].concat());
     command.env("SEALOG_LOG", "info");
     let mut node = Node::start(command);
     assert!(node.http("GET /v1/runtime", "").starts_with("HTTP/1.1 401 "));
