@@ -255,12 +255,8 @@ impl Core {
         for _try in 0..2 {
             match shared.preparation.lock().finish(&shared, identity, need, target) {
                 Ok(()) => return true,
-                Err(e) => {
-                    tracing::warn!(error = %e, "the next segment could not be prepared");
-                    if is_full(&e) {
-                        return false;
-                    }
-                }
+                Err(e) if is_full(&e) => return false,
+                Err(_) => {}
             }
         }
         false

@@ -119,9 +119,8 @@ fn prepare(shared: &Shared, now: Duration) -> bool {
     if !preparation.pending(now) {
         return false;
     }
-    if let Err(e) = preparation.step(shared) {
-        tracing::warn!(error = %e, "the next segment could not be prepared");
-    }
+    // A failure is told there, and tried again after a rest.
+    let _failed = preparation.step(shared).is_err();
     if preparation.is_ready() {
         // New work was refused for want of exactly this.
         lock(&shared.status).has_segment();

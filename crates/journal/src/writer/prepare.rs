@@ -23,6 +23,8 @@ use crate::shared::Shared;
 const STEP_BYTES: u64 = 256 << 10;
 /// The helper syncs each time so much is filled: one sync of a whole segment would stand in the way of commits.
 const SYNC_BYTES: u64 = 1 << 20;
+/// How often it is told that there is still no segment: a disk may stay full for days.
+const TELL: Duration = Duration::from_secs(60);
 
 /// What the header of the next segment must say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +87,8 @@ pub(crate) struct Preparation {
     begun: bool,
     /// After a failure nothing is tried before this time (monotonic).
     not_before: Option<Duration>,
+    /// When it was told last that there is none (monotonic); nothing since there was one.
+    told: Option<Duration>,
 }
 
 /// The preparation, shared by the writer and its helper. The helper holds the lock while it fills and syncs, which may
@@ -270,7 +274,7 @@ impl Preparation {
                 if is_full(&e) && segment.file.set_length(before).is_ok() {
                     self.state = State::Ready(segment);
                     crate::shared::lock(&shared.status).shortage = Some(ErrorKind::Full);
-                    self.rest(shared);
+                    self.rest(shared, &e);
                     return Err(e);
                 }
                 self.settle(shared, Err(e))
@@ -308,20 +312,37 @@ impl Preparation {
         crate::shared::lock(&shared.status).shortage = shortage;
         match result {
             Ok(state) => {
+                // A file that was begun is not there yet: on a full disk it can be begun again and again.
+                if matches!(state, State::Ready(_)) {
+                    self.told = None;
+                }
                 self.state = state;
                 self.not_before = None;
                 Ok(())
             }
             Err(e) => {
                 remove_file(&*shared.store.disk);
-                self.rest(shared);
+                self.rest(shared, &e);
                 Err(e)
             }
         }
     }
 
-    fn rest(&mut self, shared: &Shared) {
-        self.not_before = Some(shared.clock.monotonic() + shared.tuning.prepare_retry);
+    fn rest(&mut self, shared: &Shared, why: &JournalError) {
+        let now = shared.clock.monotonic();
+        self.not_before = Some(now + shared.tuning.prepare_retry);
+        if self.tells(now) {
+            tracing::warn!(error = %why, "the next segment could not be prepared");
+        }
+    }
+
+    /// Whether a failure is told now: the first one, and then one in a while.
+    fn tells(&mut self, now: Duration) -> bool {
+        let tells = self.told.is_none_or(|told| now.saturating_sub(told) >= TELL);
+        if tells {
+            self.told = Some(now);
+        }
+        tells
     }
 }
 
@@ -457,5 +478,28 @@ pub(crate) fn probe_direct(
         Ok(()) => Ok(Some(file)),
         Err(e) if e.kind == ErrorKind::Unsupported => Ok(None),
         Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::setup::Bench;
+
+    #[test]
+    fn a_disk_that_stays_full_is_told_once_in_a_while() {
+        let opened = Bench::new().open().unwrap();
+        let shared = opened.journal.shared();
+        let mut preparation = Preparation::default();
+        let tells = |preparation: &mut Preparation, s| preparation.tells(Duration::from_secs(s));
+        assert!(tells(&mut preparation, 100));
+        // An empty file is begun on a full disk too.
+        preparation.settle(shared, Ok(State::Nothing)).unwrap();
+        assert!(!tells(&mut preparation, 159));
+        assert!(tells(&mut preparation, 160));
+        let identity = Identity { number: 9, lineage: [1; 16], predecessor_lineage: [1; 16], epoch: 1 };
+        let segment = Box::new(create(shared, identity).unwrap());
+        preparation.settle(shared, Ok(State::Ready(segment))).unwrap();
+        assert!(tells(&mut preparation, 161));
     }
 }
