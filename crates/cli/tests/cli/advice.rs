@@ -311,6 +311,11 @@ fn a_secret_that_opens_twice_is_named() {
     assert!(lost.stderr.contains("the slots two, three would not open"), "{}", lost.stderr);
     let suggested = "sealog journal rekey data rotate --drop-slot two --drop-slot three --key-file key";
     assert!(lost.stderr.contains(suggested), "{}", lost.stderr);
+    // What was said to go stays said.
+    let rotate = ["journal", "rekey", "data", "rotate", "--drop-slot", "three", "--key-file", "key"];
+    let lost = bench.run(&rotate).expect(1);
+    let suggested = "sealog journal rekey data rotate --drop-slot three --drop-slot two --key-file key";
+    assert!(lost.stderr.contains(suggested), "{}", lost.stderr);
     // What it takes the place of is no second one.
     let replaced = add("two --replacing two --new-key-file two").expect(0);
     assert!(!replaced.stderr.contains("the same secret"), "{}", replaced.stderr);

@@ -186,7 +186,13 @@ fn rotate_keys(args: &Args, rotate: &Rotate, render: Render) -> Result<Exit> {
         secret: &recovery.secret,
         params: SlotParams::DEFAULT,
     });
-    let done = rekey.rotate(&drop, slot.as_ref()).map_err(|error| not_changed(error, &args.dir))?;
+    let done = rekey.rotate(&drop, slot.as_ref()).map_err(|error| match &error {
+        JournalError::Slots(ChangeError::SlotNotCovered { names }) => {
+            let (what, next) = not_covered(names, &drop, &args.dir);
+            Failure { what, ..failed(error, &args.dir) }.next(next)
+        }
+        _ => not_changed(error, &args.dir),
+    })?;
     if let Some(recovery) = &recovery {
         recovery.show()?;
     }
@@ -287,21 +293,24 @@ fn not_changed(error: JournalError, dir: &Path) -> Failure {
         .next(format!("free space or check the disk, then see whether it was changed before changing it again: {list}"))
 }
 
+/// What is to become of the slots `names`. Those of `dropped` were said to go, and go in what is suggested, too.
+fn not_covered(names: &[String], dropped: &[&str], dir: &Path) -> (String, String) {
+    let (slots, their, them) = match names.len() {
+        1 => ("slot", "its key or passphrase", "it"),
+        _ => ("slots", "their keys or passphrases", "them"),
+    };
+    let all = dropped.iter().copied().chain(names.iter().map(String::as_str));
+    let drop: String = all.map(|name| format!(" --drop-slot {}", shown(Path::new(name)))).collect();
+    let (dir, key) = (shown(dir), same_key());
+    (
+        format!("the {slots} {} would not open what is written from now on", names.join(", ")),
+        format!("give {their} as well, or drop {them}: sealog journal rekey {dir} rotate{drop}{key}"),
+    )
+}
+
 fn failed(error: JournalError, dir: &Path) -> Failure {
     let (rekey, key) = (format!("sealog journal rekey {}", shown(dir)), same_key());
     let (what, next) = match &error {
-        JournalError::Slots(ChangeError::SlotNotCovered { names }) => {
-            let (slots, their, them) = match names.len() {
-                1 => ("slot", "its key or passphrase", "it"),
-                _ => ("slots", "their keys or passphrases", "them"),
-            };
-            let drop: String =
-                names.iter().map(|name| format!(" --drop-slot {}", shown(Path::new(name)))).collect();
-            (
-                format!("the {slots} {} would not open what is written from now on", names.join(", ")),
-                format!("give {their} as well, or drop {them}: {rekey} rotate{drop}{key}"),
-            )
-        }
         JournalError::Slots(change) => (change.to_string(), format!("{rekey} list{key}")),
         JournalError::KeyringRefused(refusal @ KeyringRefusal::NotNewer { .. }) => (
             format!("the keyring is not put back: {refusal}"),
