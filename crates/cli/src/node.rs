@@ -190,7 +190,8 @@ impl DiskBudget {
             false => format!("the journal may take {bytes} of this disk (max_disk_bytes)"),
             true => format!(
                 "the journal may take {bytes} of this disk, which is what it has and half of what is free, not the \
-                 {} of max_disk_bytes",
+                 {} of max_disk_bytes; when that is used up new work is refused, and nothing is let go for it: that \
+                 takes a max_disk_bytes of no more than this",
                 mebibytes(self.configured)
             ),
         }
