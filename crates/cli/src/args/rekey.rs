@@ -58,6 +58,7 @@ pub struct AddSlot {
 
 #[derive(Debug, Args)]
 pub struct RemoveSlot {
+    /// The slot's name, as `list` shows it
     #[arg(value_name = "NAME")]
     pub name: String,
 }
