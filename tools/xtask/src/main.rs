@@ -25,6 +25,8 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use steps::STEPS;
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match run(&args) {
@@ -63,33 +65,43 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         }
         Some((verb, rest)) if verb != "help" => anyhow::bail!("`{verb}` takes no arguments, got {rest:?}"),
         _ => {
-            println!("cargo xtask ci [--only STEP,..] [--skip STEP,..]\n    all steps below, in this order");
-            for step in steps::STEPS {
-                println!("cargo xtask {}\n    {}", step.name, step.about);
-            }
-            println!(
-                "cargo xtask compare [--seconds N] [--repeats N] [--producers LIST] [--systems LIST] [--portable] \
-                 [--dir DIR] [--json]\ncargo xtask compare --reopen LIST [--repeats N] [--dir DIR] [--json]\n    \
-                 the journal beside other stores, in one run"
-            );
-            println!(
-                "cargo xtask simulate --seed N [--steps N] | --seeds N [--from M] [--threads T]\n    the seeded \
-                 simulation: one run with its trace, or many\ncargo xtask torture --minutes N [--from SEED]\n    \
-                 crash images, faults and simulation in turns, with totals\ncargo xtask exhaustive\n    every small \
-                 workload with every cut and every subset, once"
-            );
-            println!(
-                "cargo xtask mutants [--all | NAME ..]\n    faults that the tests must notice; a part without arguments"
-            );
-            println!(
-                "cargo xtask contract --write\n    generates `spec/openapi.yaml` and the request's schema anew"
-            );
-            println!("cargo xtask hotpath --json\n    what the step counts, as the text of its baseline");
-            println!("cargo xtask fuzz [--seconds N] [TARGET ..]\n    the fuzz targets, a while each");
+            print!("{}", help(args.first().map_or("help", String::as_str)));
             Ok(())
         }
     }
 }
+
+/// What `verb` takes and does; of one that has no words of its own, every verb.
+fn help(verb: &str) -> String {
+    let steps = STEPS.iter().map(|step| (step.name, "", step.about));
+    let all = std::iter::once(("ci", " [--only STEP,..] [--skip STEP,..]", "all steps below, in this order"))
+        .chain(steps)
+        .chain(VERBS.iter().copied());
+    let line = |(verb, args, about): (&str, &str, &str)| format!("cargo xtask {verb}{args}\n    {about}\n");
+    let own: String = all.clone().filter(|(name, ..)| *name == verb).map(line).collect();
+    if own.is_empty() { all.map(line).collect() } else { own }
+}
+
+/// What is no step, or takes more than a step does: the verb, its arguments, what it does.
+const VERBS: &[(&str, &str, &str)] = &[
+    (
+        "compare",
+        " [--seconds N] [--repeats N] [--producers LIST] [--systems LIST] [--portable] [--dir DIR] [--json]",
+        "the journal beside other stores, in one run",
+    ),
+    ("compare", " --reopen LIST [--repeats N] [--dir DIR] [--json]", "how long a killed store takes to open"),
+    (
+        "simulate",
+        " --seed N [--steps N] | --seeds N [--from M] [--threads T]",
+        "the seeded simulation: one run with its trace, or many",
+    ),
+    ("torture", " --minutes N [--from SEED]", "crash images, faults and simulation in turns, with totals"),
+    ("exhaustive", "", "every small workload with every cut and every subset, once"),
+    ("mutants", " [--all | NAME ..]", "faults that the tests must notice; a part without arguments"),
+    ("contract", " --write", "generates `spec/openapi.yaml` and the request's schema anew"),
+    ("hotpath", " --json", "what the step counts, as the text of its baseline"),
+    ("fuzz", " [--seconds N] [TARGET ..]", "the fuzz targets, a while each"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -99,6 +111,12 @@ mod tests {
     fn help_is_help_behind_every_verb() {
         for verb in ["ci", "compare", "exhaustive", "mutants", "simulate", "tidy", "torture"] {
             assert!(run(&[verb.to_owned(), "--help".to_owned()]).is_ok(), "{verb}");
+            let own = help(verb);
+            let verbs = own.lines().filter(|line| line.starts_with("cargo"));
+            assert!(verbs.clone().count() > 0 && verbs.clone().count() < 4, "{own}");
+            assert!(verbs.clone().all(|line| line.starts_with(&format!("cargo xtask {verb}"))), "{own}");
         }
+        assert!(help("help").lines().count() > 2 * STEPS.len());
+        assert_eq!(help("nosuch"), help("help"));
     }
 }
