@@ -178,7 +178,9 @@ fn an_exported_keyring_restores_a_destroyed_one() {
     bench.run(&["journal", "replay", "data", &id, "--key-file", "key"]).expect(0);
     // After a rotation the export is too old, unless told.
     rekey(&bench, &["rotate", "--key-file", "key"]).expect(0);
-    assert_eq!(rekey(&bench, &import).expect(1).word(), "keyring_not_newer");
+    let refused = rekey(&bench, &import).expect(1);
+    assert_eq!(refused.word(), "keyring_not_newer");
+    assert!(refused.stderr.contains("where it is damaged, look for a later export"), "{}", refused.stderr);
     bench.run(&["run", "more", "--data-dir", "data", "--key-file", "key"]).expect(0);
     bench.remove("data/keyring.0");
     bench.remove("data/keyring.1");

@@ -314,7 +314,9 @@ fn failed(error: JournalError, dir: &Path) -> Failure {
         JournalError::Slots(change) => (change.to_string(), format!("{rekey} list{key}")),
         JournalError::KeyringRefused(refusal @ KeyringRefusal::NotNewer { .. }) => (
             format!("the keyring is not put back: {refusal}"),
-            "open the journal with the keyring that is here; --replace puts the other one over it".into(),
+            "where the keyring that is here opens, go on with it; where it is damaged, look for a later export. \
+             --replace puts the one given over it"
+                .into(),
         ),
         JournalError::KeyringRefused(refusal @ KeyringRefusal::LacksKeys) => (
             format!("the keyring is not put back: {refusal}"),
