@@ -143,7 +143,7 @@ fn why(view: &View, rewritten: bool) -> &'static str {
     match (rewritten, view) {
         (true, View { dead: 1.., .. }) => "forgotten executions go",
         (true, view) if view.foldable() => "finished executions are folded",
-        (true, View { forgets: 1.., .. }) => "records of what was forgotten go",
+        (true, View { forgets: 1.., .. }) => "records that nothing needs any more go",
         (true, View { retired_key: true, .. }) => "written under a retired key",
         (true, _) => "joined with its neighbours",
         (false, View { eligible: false, .. }) => "the newest one, with nothing to fold or drop",

@@ -58,6 +58,11 @@ pub fn run(args: &Compact, render: Render) -> Result<Exit> {
         return Err(report::damaged(&audit, &[], &args.dir));
     }
     if args.dry_run {
+        if audit.tail.is_some() {
+            render.note(
+                "the journal ends in a write that never finished: compact refuses until the node was started once",
+            );
+        }
         return dry_run(&plan, render);
     }
     if audit.tail.is_some() {
