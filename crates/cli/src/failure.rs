@@ -337,7 +337,8 @@ fn advice(exit: Exit, code: &'static str, dir: &str) -> (&'static str, String) {
             "the other process keeps the journal; nothing was changed",
             format!(
                 "stop that process, or go on beside it: `sealog ps`, `show`, `tail` and `run` without --data-dir ask \
-                 its node, and this looks: sealog journal inspect {dir}{key}"
+                 its node (--url as its first line says it, --token-file FILE where it wants a token), and this looks: sealog \
+                 journal inspect {dir}{key}"
             ),
         ),
         Exit::WrongKey => (

@@ -115,18 +115,20 @@ impl Work for Compaction {
 }
 
 impl Compaction {
-    /// Rewrites one run, if the policy names one; a full disk gets the reserve first.
+    /// Rewrites one run, if the policy names one; a full disk gets the reserve first, then half of the run is tried, and of
+    /// that: what it gives back may be room for the rest.
     pub fn rewrite(
         &mut self,
         shared: &Shared,
         policy: Policy,
         pace: &mut Pace<'_>,
     ) -> Result<Option<Outcome>, Halt> {
+        let mut without_room = None;
         loop {
             let policy = Policy { files_max: policy.files_max.min(self.files_max), ..policy };
             let Some(plan) = plan(shared, &policy) else {
                 self.files_max = FILES_MAX;
-                return Ok(None);
+                return without_room.map_or(Ok(None), Err);
             };
             let failed = match run(shared, &plan, pace) {
                 Ok(Some(outcome)) => {
@@ -144,9 +146,15 @@ impl Compaction {
             };
             file::discard(&*shared.store.disk);
             let full = matches!(&failed, Halt::Failed(JournalError::Disk(e)) if e.kind == ErrorKind::Full);
-            if !full || !self.reserve.give_up(shared) {
+            if full && self.reserve.give_up(shared) {
+                continue;
+            }
+            if !full || plan.range.len() == 1 {
+                self.files_max = FILES_MAX;
                 return Err(failed);
             }
+            self.files_max = plan.range.len() / 2;
+            without_room = Some(failed);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `sealog journal compact` from outside: its exit codes, what `--json` says, and that a killed one costs nothing.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::bench::{Bench, FIRST_GROUP_BODY};
+use crate::bench::{Bench, FIRST_GROUP_BODY, Ran};
 
 const COMPACT: [&str; 6] = ["journal", "compact", "data", "--key-file", "key", "--json"];
 
@@ -56,7 +56,10 @@ fn what_it_refuses_has_an_exit_code_of_its_own_and_changes_nothing() {
     assert_eq!(bench.run(&COMPACT).expect(10).error()["code"], "no_journal");
     several(&bench, 2);
     let node = bench.node(&[]);
-    assert_eq!(bench.run(&COMPACT).expect(11).error()["code"], "locked");
+    let locked = bench.run(&COMPACT).expect(11).error();
+    assert_eq!(locked["code"], "locked");
+    let next = locked["next"].as_str().unwrap();
+    assert!(next.contains("--url") && next.contains("--token-file FILE"), "{next}");
     bench.run(&[&COMPACT[..], &["--dry-run"]].concat()).expect(0).json();
     assert_eq!(node.stop().0, Some(0));
     bench.write("wrong", &[7; 32], 0o600);
@@ -115,4 +118,27 @@ fn a_killed_one_costs_nothing() {
         bench.run(&["journal", "restore", "copy", "data", "--key-file", "key"]).expect(0);
     }
     assert!(cut > 0, "every one of them ended before it was killed");
+}
+
+/// JD-8: what finds no room is 75, costs nothing and says how much it takes; what has not enough for all at once goes in parts.
+#[test]
+fn without_room_it_says_how_much_it_takes_and_loses_nothing() {
+    let bench = Bench::new();
+    let ids = several(&bench, 6);
+    let before = replayed(&bench, &ids);
+    // A limit on the length of files, in 512 bytes, counts as a full disk.
+    let limited = |blocks: u32| {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("ulimit -f {blocks}; exec \"$0\" \"$@\""));
+        shell.arg(bench.command(&[]).get_program()).args(COMPACT);
+        Ran::from(shell.stdin(Stdio::null()).current_dir(bench.path(".")).output().unwrap())
+    };
+    let error = limited(1).expect(75).error();
+    assert!(error["next"].as_str().unwrap().contains("make room for 2 MiB"), "{error}");
+    assert_eq!(verify(&bench)["verdict"], "sound");
+    assert_eq!(replayed(&bench, &ids), before);
+    let done = limited(48).expect(0).json();
+    assert!(done["rewrites"].as_u64() > Some(1), "{done}");
+    assert_eq!(verify(&bench)["verdict"], "sound");
+    assert_eq!(replayed(&bench, &ids), before);
 }

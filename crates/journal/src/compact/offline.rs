@@ -165,7 +165,7 @@ impl Journal {
             let catalog = shared.read();
             (catalog.segments.len() as u64, catalog.ends.values().sum::<u64>())
         };
-        self.publish_behind_newest()?;
+        let mut published = self.publish_behind_newest()?;
         let (files_before, bytes_before) = sizes();
         let mut totals = CompactionTotals { files_before, bytes_before, ..CompactionTotals::default() };
         let mut compaction = Compaction::default();
@@ -175,7 +175,16 @@ impl Journal {
             let rewritten = at_full_speed(shared, |pace| compaction.rewrite(shared, policy, pace));
             let outcome = match rewritten {
                 Ok(Some(outcome)) => outcome,
-                Ok(None) => break,
+                // What has ended is rewritten by now: that may be room for the new segment.
+                Ok(None) if !published && (totals.rewrites > 0 || compaction.reserve.give_up(shared)) => {
+                    if !self.publish_behind_newest()? {
+                        return Err(JournalError::Full);
+                    }
+                    published = true;
+                    continue;
+                }
+                Ok(None) if published => break,
+                Ok(None) => return Err(JournalError::Full),
                 Err(Halt::Stopped) => {
                     return Err(JournalError::Poisoned { cause: shared.poisoned().unwrap_or("closed") });
                 }
@@ -193,7 +202,8 @@ impl Journal {
     }
 
     /// A segment behind the newest one, if that holds something: a record that forgets nobody, whose link ends it.
-    fn publish_behind_newest(&self) -> Result<()> {
+    /// `false`: there is no room for it.
+    fn publish_behind_newest(&self) -> Result<bool> {
         let shared = self.shared();
         let gains = {
             let catalog = shared.read();
@@ -204,7 +214,7 @@ impl Journal {
             retired || gains(&catalog.index, newest)
         };
         if !gains {
-            return Ok(());
+            return Ok(true);
         }
         let body = Forget::default().encode().map_err(|_| JournalError::Misuse("an empty list"))?;
         let record = NewRecord {
@@ -220,7 +230,11 @@ impl Journal {
         let mut ticket = submitted.map_err(|_| JournalError::Closed)?;
         loop {
             if let Some(result) = ticket.try_result() {
-                return result;
+                return match result {
+                    Ok(()) => Ok(true),
+                    Err(JournalError::Full) => Ok(false),
+                    Err(e) => Err(e),
+                };
             }
             if self.turn() == Turn::Ended {
                 return Err(JournalError::Poisoned { cause: shared.poisoned().unwrap_or("closed") });

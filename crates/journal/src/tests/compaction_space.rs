@@ -253,3 +253,41 @@ fn a_damaged_source_is_not_compacted() {
     assert_eq!(segments(&bench), before);
     assert!(matches!(opened.journal.health(), crate::Health::Poisoned { .. }));
 }
+
+/// R26, JD-8: offline too, what finds no room as a whole is rewritten in parts, which make room for the rest and for the new
+/// segment behind the newest one. What fails leaves everything as it reads.
+#[test]
+fn what_has_no_room_at_once_is_compacted_in_parts() {
+    let compacted_with = |spare: u64| {
+        let bench = Bench::new();
+        let opened = worth_it(&bench);
+        opened.journal.close().unwrap();
+        drop(opened);
+        let opened = bench.open().unwrap();
+        let shown = opened.journal.read_stream(stream(31), 1).map(Result::unwrap).collect::<Vec<_>>();
+        let (_, plan) = plan_compaction(&bench.config).unwrap();
+        let files: Vec<u64> = plan.segments.iter().map(|segment| segment.bytes).collect();
+        let used: u64 =
+            bench.disk.files().values().map(|bytes| bytes.len().next_multiple_of(4096) as u64).sum();
+        bench.disk.set_capacity(Some(used + spare));
+        let done = opened.journal.compact_all(&mut |_| {});
+        assert_eq!(opened.journal.read_stream(stream(31), 1).map(Result::unwrap).collect::<Vec<_>>(), shown);
+        assert!(!segments(&bench).iter().any(|file| file.ends_with(".tmp")), "{:?}", segments(&bench));
+        bench.disk.set_capacity(None);
+        opened.journal.close().unwrap();
+        drop(opened);
+        assert_eq!(read_only(&bench).unwrap().0.problems, []);
+        (done, files)
+    };
+    let mut spare = 0;
+    let files = loop {
+        let (done, files) = compacted_with(spare);
+        match done {
+            Ok(_) => break files,
+            Err(error) => assert!(error.is_temporary(), "{spare}: {error}"),
+        }
+        spare += 4096;
+    };
+    let (all, largest) = (files.iter().sum::<u64>(), *files.iter().max().unwrap());
+    assert!(spare <= 2 * largest && spare < all / 4, "{spare} of {all}, {files:?}");
+}

@@ -74,12 +74,13 @@ pub fn run(args: &Compact, render: Render) -> Result<Exit> {
         )
         .next("start the node once, which cuts it and ends what was interrupted; then compact"));
     }
-    let (opened, _) = Journal::open_manual(&config, &mut Ignore).map_err(journal)?;
+    let writing = |error| without_room(journal(error), &plan);
+    let (opened, _) = Journal::open_manual(&config, &mut Ignore).map_err(writing)?;
     let totals = opened.compact_all(&mut |progress| bar(progress, render));
     render.progress("");
     let closed = opened.close();
-    let totals = totals.map_err(journal)?;
-    closed.map_err(journal)?;
+    let totals = totals.map_err(writing)?;
+    closed.map_err(writing)?;
     let (_, after) = plan_compaction(&config).map_err(journal)?;
     if render.json {
         render.object(&answer(&totals, &plan, &after))?;
@@ -87,6 +88,20 @@ pub fn run(args: &Compact, render: Render) -> Result<Exit> {
         render.data(&text(&totals, &plan, &after))?;
     }
     Ok(Exit::Success)
+}
+
+/// What is rewritten at once may be a single file, and beside that a new segment.
+fn without_room(failure: Failure, plan: &CompactionPlan) -> Failure {
+    const BESIDE_MIB: u64 = 1;
+    if !["full", "disk_full"].contains(&failure.code) {
+        return failure;
+    }
+    let largest = plan.segments.iter().filter(|segment| segment.rewritten).map(|segment| segment.bytes).max();
+    let mib = largest.unwrap_or(0).div_ceil(1 << 20) + BESIDE_MIB;
+    let what = "there is no room for what replaces the segments";
+    Failure { what: what.to_owned(), ..failure }
+        .safe("everything acknowledged is durable, and what was rewritten until then stays so")
+        .next(format!("make room for {mib} MiB on this disk, then run the same command again"))
 }
 
 fn dry_run(plan: &CompactionPlan, render: Render) -> Result<Exit> {
