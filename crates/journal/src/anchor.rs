@@ -139,13 +139,15 @@ impl Anchoring {
         })
     }
 
-    /// The place is not here. It lies ahead if its writer is the one that wrote last here and came no further, or if it
-    /// is a later writer; any other one went another way.
+    /// The place is not here. It lies ahead if its writer is the one that wrote last here and came no further, be it no
+    /// further than to a segment of its own without a group, or if it is a later writer; any other one went another way.
     fn apart(&self, audit: &Audit, sought: &Anchor, here: &Anchor) -> Standing {
         let folded = self.ends.sources.iter().any(|(_, lineage)| *lineage == sought.lineage);
         let known = folded || audit.segments.iter().any(|facts| facts.lineage == sought.lineage);
         let ahead = sought.sequence >= here.sequence;
-        let later = if known { sought.lineage == here.lineage } else { sought.epoch > here.epoch };
+        let newest = audit.segments.last().map_or(here.lineage, |facts| facts.lineage);
+        let is_newest = [here.lineage, newest].contains(&sought.lineage);
+        let later = if known { is_newest } else { sought.epoch > here.epoch };
         if ahead && later { Standing::Behind } else { Standing::Diverged }
     }
 }

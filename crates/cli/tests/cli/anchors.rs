@@ -61,3 +61,23 @@ fn an_anchor_tells_what_goes_on_from_what_was_set_back_or_went_apart() {
         assert_eq!(verify(&bench, "data", bad).expect(2).error()["code"], "bad_anchor");
     }
 }
+
+/// JR-3, row 4: a newest segment without its frames, and a head from before them, are what a crash leaves as well.
+#[test]
+fn a_newest_segment_cut_to_its_header_is_told_by_an_anchor_alone() {
+    const HEADERS_BYTES: usize = 8192;
+    let bench = Bench::new();
+    bench.finished();
+    let earlier = bench.read("data/head");
+    more(&bench, "data");
+    let anchor = head(&bench);
+    let newest = "data/segments/000000000002.seg";
+    let segment = bench.read(newest);
+    bench.write(newest, &segment[..HEADERS_BYTES], 0o600);
+    let named = bench.run(&["journal", "verify", "data", "--key-file", "key", "--json"]).expect(13);
+    assert_eq!(named.error()["place"]["row"], 5, "the head that named its frames tells");
+    bench.write("data/head", &earlier, 0o600);
+    let alone = bench.run(&["journal", "verify", "data", "--key-file", "key", "--json"]).expect(0);
+    assert_eq!(alone.json()["verdict"], "sound");
+    assert_eq!(verify(&bench, "data", &anchor).expect(13).error()["code"], "rolled_back");
+}
