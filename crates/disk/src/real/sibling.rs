@@ -14,7 +14,7 @@ use super::directory::{OpenOptions, RealDisk};
 use super::errno::{failed, refused};
 use super::lock::Claim;
 use super::outside::{make_directories, sync_directory};
-use crate::{Disk, DiskError, Folder, Operation};
+use crate::{Disk, DiskError, ErrorKind, Folder, Operation};
 
 type Result<T> = std::result::Result<T, DiskError>;
 
@@ -63,8 +63,13 @@ impl Sibling {
                 return Err(failed(Operation::Create, Errno::EXIST, None));
             }
             make_directories(parent)?;
-            let mut disk = RealDisk::open(&hidden, OpenOptions { create: true, allow_network_fs })?;
-            let claim = disk.claim()?;
+            let options = OpenOptions { create: true, allow_network_fs };
+            let opened = RealDisk::open(&hidden, options).and_then(|mut disk| Ok((disk.claim()?, disk)));
+            let (claim, mut disk) = match opened {
+                // It was made, and went or got its name before it was open.
+                Err(error) if error.kind == ErrorKind::NotFound => continue,
+                other => other?,
+            };
             // Whoever had the lock before may have given this directory its name since it was opened, or removed it.
             if disk.check_identity(&[]).is_ok() && is_free(&place)? {
                 return Ok((Sibling { hidden, place, _claim: claim }, disk));

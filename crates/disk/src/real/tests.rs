@@ -291,7 +291,11 @@ fn builders_at_the_same_time_leave_one_whole_result() {
         let place = scratch.path().join(round.to_string());
         let built = std::thread::scope(|scope| {
             let build = || {
-                let (sibling, disk) = Sibling::open(&place, false).ok()?;
+                let (sibling, disk) = match Sibling::open(&place, false) {
+                    Ok(opened) => opened,
+                    Err(error) if error.kind == ErrorKind::AlreadyExists => return None,
+                    Err(error) => panic!("{error}"),
+                };
                 for entry in disk.list(Folder::Root).unwrap() {
                     disk.remove(&root(&entry.file)).unwrap();
                 }
