@@ -14,7 +14,7 @@ use sealog_disk::ErrorKind;
 use sealog_disk::sim::SimDisk;
 use sealog_journal::{
     Admission, Audit, FrameView, Health, Journal, JournalError, Problem, Record, RecoveryReport, Replay,
-    Sink, Turn, audit,
+    SET_ASIDE, Sink, Turn, audit,
 };
 
 use super::allocation::within;
@@ -30,11 +30,15 @@ pub(super) fn journal_image(data: &[u8]) {
     let base = &BASES[usize::from(input.byte()) % BASES.len()];
     let disk = base.disk.fork();
     let foreign = damage::damage(&mut input, &disk, base);
-    let seen = look(&disk);
+    judged(base, &disk, foreign);
+}
+
+fn judged(base: &Base, disk: &SimDisk, foreign: bool) {
+    let seen = look(disk);
     if let Ok((audit, records)) = &seen {
         accounted_for(base, audit, records);
     }
-    start(&disk, seen, foreign);
+    start(base, disk, seen, foreign);
 }
 
 #[derive(Debug, Default)]
@@ -95,7 +99,7 @@ fn accounted_for(base: &Base, audit: &Audit, records: &[Record]) {
 
 /// A start on the same bytes: the same verdict. Refused, it changed nothing; accepted, it goes on working. With
 /// something `foreign` (a link, a folder) at the name of a file it may also refuse to replace that.
-fn start(disk: &SimDisk, seen: Seen, foreign: bool) {
+fn start(base: &Base, disk: &SimDisk, seen: Seen, foreign: bool) {
     let copy = disk.fork();
     let before = files(&copy);
     let mut replayed = Records::default();
@@ -109,6 +113,11 @@ fn start(disk: &SimDisk, seen: Seen, foreign: bool) {
             goes_on(&copy, journal, &report, records);
         }
         (Ok(_), Err(JournalError::Disk(e))) if foreign && e.kind == ErrorKind::Unsafe => {}
+        (Ok((audit, _)), Err(JournalError::Corrupt { what: SET_ASIDE, .. })) => {
+            assert!(!audit.is_sound(), "a sound file was set aside");
+            only_set_aside(&before, &files(&copy));
+            judged(base, &copy, foreign);
+        }
         (Ok((audit, _)), Err(error)) => {
             let problem = audit.problems.first();
             let same = problem.is_some_and(|problem| same_verdict(problem, &error));
@@ -122,6 +131,18 @@ fn start(disk: &SimDisk, seen: Seen, foreign: bool) {
         }
         (Err(seen), Ok(_)) => panic!("the scan refuses ({seen}), the start does not"),
     }
+}
+
+/// JR-15: the one refusal that changes something: files of compactions stand in quarantine, each beside a report.
+fn only_set_aside(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<u8>>) {
+    let changed: Vec<&String> = before
+        .iter()
+        .filter(|(name, bytes)| after.get(*name) != Some(*bytes))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(!changed.is_empty() && changed.iter().all(|name| name.starts_with("segments/")), "{changed:?}");
+    let mut new = after.keys().filter(|name| !before.contains_key(*name));
+    assert!(new.all(|name| name.starts_with("quarantine/")), "{:?}", after.keys());
 }
 
 fn same_verdict(problem: &Problem, error: &JournalError) -> bool {
