@@ -24,8 +24,8 @@ pub(crate) struct Segment {
     pub damaged_copy: Option<u64>,
     disk: Arc<dyn Disk>,
     file: Mutex<Option<Arc<dyn LogFile>>>,
-    /// What it was opened from, kept: its name may go meanwhile.
-    held: Option<Arc<dyn LogFile>>,
+    /// Its file stays what it was opened from: the name may go meanwhile.
+    kept: bool,
 }
 
 impl fmt::Debug for Segment {
@@ -96,9 +96,8 @@ impl Segment {
             Err(fault) => return Err(worst(fault, fault)),
         };
         let (number, name, disk) = (named.first(), name.clone(), Arc::clone(disk));
-        let (opened, file) = (file, Mutex::new(None));
-        let held = keep.then_some(opened);
-        Ok(Segment { number, name, length, header, keys, damaged_copy, disk, file, held })
+        let file = Mutex::new(keep.then_some(file));
+        Ok(Segment { number, name, length, header, keys, damaged_copy, disk, file, kept: keep })
     }
 
     /// A segment that this process wrote the header of.
@@ -110,8 +109,8 @@ impl Segment {
         length: u64,
     ) -> Segment {
         let (number, disk) = (header.number, Arc::clone(disk));
-        let (damaged_copy, file, held) = (None, Mutex::new(None), None);
-        Segment { number, name, length, header, keys, damaged_copy, disk, file, held }
+        let (damaged_copy, file, kept) = (None, Mutex::new(None), false);
+        Segment { number, name, length, header, keys, damaged_copy, disk, file, kept }
     }
 
     /// Opens the body of a frame of this segment where it lies. `false`: it is not what the header was made for, and stays as
@@ -140,9 +139,6 @@ impl Segment {
 
     /// The open file; opened by name if nobody holds it.
     pub fn file(&self) -> Result<Arc<dyn LogFile>> {
-        if let Some(file) = &self.held {
-            return Ok(Arc::clone(file));
-        }
         let mut held = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = &*held {
             return Ok(Arc::clone(file));
@@ -152,8 +148,11 @@ impl Segment {
         Ok(file)
     }
 
-    /// Lets the handle go; whoever is reading keeps its own.
+    /// Lets the handle go, unless it is to be kept; whoever is reading keeps its own.
     pub fn release(&self) {
+        if self.kept {
+            return;
+        }
         *self.file.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

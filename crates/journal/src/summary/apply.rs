@@ -7,7 +7,8 @@ use crate::record::{Record, Replay, StreamDigest, StreamId};
 use crate::shared::{Catalog, Mark};
 use crate::summary::file::Summary;
 
-/// A piece, made ready for the index while that is busy with another summary.
+/// A piece, made ready for the index while that is busy with another summary. Its last three numbers stand in the run as
+/// well; to unpack that would cost the one thread that everything else waits for.
 #[derive(Debug)]
 pub(super) struct Prepared {
     run: Run,
