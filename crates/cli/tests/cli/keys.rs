@@ -207,3 +207,16 @@ fn a_key_may_come_from_where_it_can_be_read_only_once() {
         bench.run_with_input(&arguments, &key).expect(0);
     }
 }
+
+/// A key file that is open to others is refused; a passphrase's file comes from elsewhere, with the mode of there.
+#[test]
+fn a_passphrase_file_that_others_may_read_is_taken_and_told() {
+    let bench = Bench::new();
+    bench.write("phrase", b"correct horse", 0o444);
+    let init = bench.run(&["journal", "init", "data", "--passphrase-file", "phrase"]).expect(0);
+    assert!(init.stderr.contains("phrase can be read by its group or others"), "{}", init.stderr);
+    bench.remove("phrase");
+    bench.write("phrase", b"correct horse", 0o400);
+    let told = verify(&bench, &["--passphrase-file", "phrase"]).expect(0).stderr;
+    assert!(!told.contains("group or others"), "{told}");
+}

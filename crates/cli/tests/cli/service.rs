@@ -189,3 +189,12 @@ fn every_request_has_an_id_and_one_line_without_content() {
     let others = lines.iter().filter(|line| line["fields"]["route"] == "none");
     assert_eq!(others.filter(|line| line["fields"]["method"] == "other").count(), 1, "{stderr}");
 }
+
+/// What a restart cannot help is not restarted; what may pass by itself is: a port that is taken (1), a lock (11), a disk (75).
+#[test]
+fn the_unit_gives_up_where_starting_again_changes_nothing() {
+    const UNIT: &str = include_str!("../../../../tools/packaging/sealog.service");
+    let codes = UNIT.lines().find_map(|line| line.strip_prefix("RestartPreventExitStatus=")).unwrap();
+    assert_eq!(codes, "2 10 12 13 14");
+    assert!(UNIT.lines().any(|line| line == "Restart=on-failure"));
+}

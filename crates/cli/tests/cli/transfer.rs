@@ -362,3 +362,24 @@ fn a_compacted_journal_exports_the_same_lines() {
         assert_eq!(replay(&bench, "new", "new.key", id, "sse"), replay(&bench, "data", "key", id, "sse"));
     }
 }
+
+#[test]
+fn what_is_missing_above_what_a_verb_makes_is_made_too_and_private() {
+    let bench = Bench::new();
+    bench.finished();
+    let key = ["--key-file", "key"];
+    for (verb, made) in [
+        (&["journal", "export", "data", "--output", "a/export/all"][..], "a/export/all"),
+        (&["journal", "rekey", "data", "export-keyring", "a/keyring/copy"], "a/keyring/copy"),
+        (&["journal", "rekey", "data", "add-slot", "b", "--new-key-file", "a/slot/key"], "a/slot/key"),
+        (&["journal", "backup", "data", "a/backup/copy"], "a/backup/copy"),
+        (&["journal", "restore", "data", "a/restored/data"], "a/restored/data"),
+        (&["token", "new", "--scope", "read", "--file", "a/token/tokens"], "a/token/tokens"),
+    ] {
+        let key = if verb[0] == "token" { &[][..] } else { &key };
+        bench.run(&[verb, key].concat()).expect(0);
+        assert!(bench.path(made).exists(), "{verb:?}");
+        let above = bench.path(made).parent().unwrap().metadata().unwrap();
+        assert_eq!(above.permissions().mode() & 0o777, 0o700, "{verb:?}");
+    }
+}
