@@ -44,3 +44,16 @@ fn sections_about_access_are_shown_without_their_files() {
         check(&shown, key, "(not shown)", &format!("sealog.toml:{line}"));
     }
 }
+
+#[test]
+fn the_file_is_named_as_serve_takes_it_or_bare() {
+    let bench = Bench::new();
+    bench.write("sealog.toml", b"max_active_executions = 3\n", 0o600);
+    for verb in [&["config", "check"][..], &["config", "show", "--origin"]] {
+        let bare = bench.run(&[verb, &["sealog.toml"]].concat()).expect(0).stdout;
+        assert_eq!(bench.run(&[verb, &["--config", "sealog.toml"]].concat()).expect(0).stdout, bare);
+        assert!(bare.contains("sealog.toml"), "{bare}");
+        bench.run(&[verb, &["sealog.toml", "--config", "sealog.toml"]].concat()).expect(2);
+    }
+    bench.run(&["config", "check"]).expect(2);
+}

@@ -19,18 +19,18 @@ struct Answer {
 }
 
 pub fn run(args: &Check, render: Render) -> Result<Exit> {
-    let config = NodeConfig::read(Some(&args.file))?;
+    let config = NodeConfig::read(Some(args.file()))?;
     let providers = config.providers.len() as u64;
     let notes: Vec<String> = config.absent_keys.iter().map(|absent| absent.words()).collect();
     if render.json {
-        render.object(&Answer { file: shown(&args.file), ok: true, providers, notes })?;
+        render.object(&Answer { file: shown(args.file()), ok: true, providers, notes })?;
     } else {
         let what = if config.mock_only {
             "no provider, so the mock answers".to_owned()
         } else {
             counted(providers, "provider")
         };
-        render.data(&format!("{}: ok, {what}\n", shown(&args.file)))?;
+        render.data(&format!("{}: ok, {what}\n", shown(args.file())))?;
         for note in notes {
             render.note(&note);
         }

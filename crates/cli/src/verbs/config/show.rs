@@ -26,9 +26,9 @@ struct Answer<'a> {
 }
 
 pub fn run(args: &Show, render: Render) -> Result<Exit> {
-    let config = NodeConfig::read(args.serve.config.as_deref())?;
+    let config = NodeConfig::read(args.file())?;
     let mut settings = of_flags(args, render)?;
-    settings.extend(of_file(args.serve.config.as_deref(), &config)?);
+    settings.extend(of_file(args.file(), &config)?);
     let origin = |setting: &Setting| args.origin.then(|| setting.origin.words());
     if render.json {
         let lines = settings.iter().map(|setting| Line {
@@ -93,7 +93,7 @@ fn of_flags(args: &Show, render: Render) -> Result<Vec<Setting>> {
         let value = "(not shown)".to_owned();
         settings.push(Setting { key: key.to_owned(), value, origin: Origin::Flag });
     }
-    if let Some(file) = &serve.config {
+    if let Some(file) = args.file() {
         settings.push(Setting { key: "config".to_owned(), value: shown(file), origin: Origin::Flag });
     }
     for (key, names) in
