@@ -13,6 +13,8 @@ const POLLING: Polling =
     Polling { interval: Duration::from_millis(1), count_max: 120, cancel: Duration::from_secs(60) };
 /// Short enough to wait for, where nothing else happens, and long enough for all that comes before.
 const SHORT: Duration = Duration::from_secs(1);
+/// For cancels that nobody answers.
+const GIVING_UP: Polling = Polling { cancel: SHORT, ..POLLING };
 
 /// Only a script that falls silent is not waited for.
 fn times(script: &Script) -> Timeouts {
@@ -182,7 +184,7 @@ async fn facts_62_an_abort_cancels_the_task_once() {
 #[tokio::test]
 async fn facts_62_a_cancel_that_stalls_is_bounded_and_the_failure_stays() {
     let server = queue(vec![submitted(), json_answer(503, json!({})), Script::new().stall()]).await;
-    let outcome = run(&provider(&server)).await;
+    let outcome = run(&provider_of(&server, MODEL, Timeouts::default(), GIVING_UP)).await;
     failed(&outcome, PortableCode::ProviderUnavailable, false, Some("503"));
     assert_eq!(asked(&server)[2..], ["PUT /r/cancel"]);
     server.abandoned(1).await;
@@ -256,8 +258,7 @@ async fn a_task_that_is_never_named_is_not_looked_for_longer_than_a_cancel_takes
         for dropped in [true, false] {
             let server = queue(vec![held(before_the_head, &Gate::new())]).await;
             let abort = AbortSignal::new();
-            let polling = Polling { cancel: SHORT, ..POLLING };
-            let provider = provider_of(&server, MODEL, Timeouts::default(), polling);
+            let provider = provider_of(&server, MODEL, Timeouts::default(), GIVING_UP);
             let mut stream = marked(&provider, &abort, if before_the_head { 1 } else { 2 }).await;
             server.requested(1).await;
             if dropped {
