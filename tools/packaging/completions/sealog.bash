@@ -380,12 +380,16 @@ _sealog() {
             return 0
             ;;
         sealog__subcmd__config__subcmd__check)
-            opts="-h -V --json --help --version"
+            opts="-h -V --config --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -149,6 +149,7 @@ complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_see
 complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_seen_subcommand_from check show help" -f -a "check" -d 'Say whether a node would take a configuration file'
 complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_seen_subcommand_from check show help" -f -a "show" -d 'Show what a node would run with'
 complete -c sealog -n "__fish_sealog_using_subcommand config; and not __fish_seen_subcommand_from check show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The same, as `serve` takes it' -r -F
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Machine-readable output: JSON on standard output, errors and notes as JSON lines on standard error'
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c sealog -n "__fish_sealog_using_subcommand config; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'

@@ -88,7 +88,11 @@ impl LogFile for RealFile {
 
     fn set_length(&self, length: u64) -> Result<()> {
         self.with(Operation::SetLength, |open| {
-            within(length).and_then(|()| ftruncate(open.writing(), length))
+            // As the kernel has it: a file that is too long already may be cut, also to what is still too long.
+            if fstat(&open.buffered)?.st_size.cast_unsigned() < length {
+                within(length)?;
+            }
+            ftruncate(open.writing(), length)
         })
     }
 
