@@ -111,12 +111,13 @@ pub fn audit<S: Sink>(config: &Config, make: &mut dyn FnMut() -> S) -> Result<(A
             return found;
         }
         let before = listed.replace(segments(config)?);
-        if before.is_some() && before == listed {
-            return found;
-        }
         // Damage is where it is; what only a change looked like is elsewhere the next time.
         let problems = found.as_ref().map_or(&[][..], |(audit, _)| audit.problems.as_slice());
         let stays = problems.iter().any(|problem| known.contains(&problem.place));
+        let settled = stays || !found.as_ref().is_ok_and(|(audit, _)| audit.live);
+        if before.is_some() && before == listed && settled {
+            return found;
+        }
         known = problems.iter().map(|problem| problem.place).collect();
         last = stays.then_some(found);
     }

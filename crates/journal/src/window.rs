@@ -77,6 +77,11 @@ impl Window {
         self.length
     }
 
+    /// What is asked for next is read anew.
+    pub fn forget(&mut self) {
+        self.held = 0;
+    }
+
     /// `len` bytes at `offset`, or `None` if the file ends before them. `len` is bounded by the caller.
     pub fn slice(&mut self, offset: u64, len: usize) -> Result<Option<&[u8]>> {
         match offset.checked_add(len as u64) {

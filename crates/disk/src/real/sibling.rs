@@ -65,7 +65,7 @@ impl Sibling {
             make_directories(parent)?;
             let options = OpenOptions { create: true, allow_network_fs };
             let opened = RealDisk::open(&hidden, options).and_then(|mut disk| Ok((disk.claim()?, disk)));
-            let (claim, mut disk) = match opened {
+            let (claim, disk) = match opened {
                 // It was made, and went or got its name before it was open.
                 Err(error) if error.kind == ErrorKind::NotFound => continue,
                 other => other?,

@@ -252,6 +252,73 @@ fn a_bad_read_is_repeated_once() {
     }
 }
 
+/// JR-13: what one look finds here and the next one there is no damage, though no segment came or went.
+#[test]
+fn what_is_bad_at_another_place_each_time_is_no_damage() {
+    let image = Image::new(End::Idle);
+    let _writer = start(&image.disk);
+    let [here, there] = [1, 2].map(|frame| image.frame(1, frame).offset + 100);
+    let one_look = moments(&image.disk);
+    for healed in 0..one_look {
+        let disk = image.disk.clone();
+        disk.flip_bit(&segment(1), here, 1);
+        let (found, _) = audited(&image.disk, move |moment| {
+            if moment == healed {
+                disk.flip_bit(&segment(1), here, 1);
+                disk.flip_bit(&segment(1), there, 1);
+            } else if moment == healed + one_look {
+                disk.flip_bit(&segment(1), there, 1);
+            }
+        });
+        assert_eq!(rows(&found.problems), [], "{healed} of {one_look}");
+        assert!(found.live);
+    }
+}
+
+/// JR-13: a read beside a write may have a part of a frame, and what is read behind it later proves that frame. It is no
+/// damage, and no reason to begin anew.
+#[test]
+fn a_frame_that_is_being_written_while_it_is_read_is_no_damage() {
+    // Frames of about 5 KB: the first read of 16 KiB ends in one of them or in the zeros behind one.
+    for written in 1..5 {
+        for when in 0.. {
+            let image = Image::new(End::Killed);
+            let mut bench = Bench::on(image.disk.clone(), 77);
+            bench.config.tuning.first_segment_bytes = 64 << 10;
+            bench.config.tuning.segment_bytes_max = 64 << 10;
+            let opened = bench.open().unwrap();
+            let journal = opened.journal.clone();
+            let commit = move |event| {
+                opened.commit(Unit::one(record(9, event, &[9; 5000]))).unwrap();
+            };
+            (1..=written).for_each(&commit);
+            let end = journal.shared_for_tests().read().durable.end;
+            let (disk, newest, half) = (image.disk.clone(), segment(end.segment), end.end_offset - 70);
+            disk.flip_bit(&newest, half, 1);
+            let reached = Arc::new(AtomicUsize::new(0));
+            let moment = Arc::clone(&reached);
+            let between = Between::new(&image.disk, move || {
+                if moment.fetch_add(1, Ordering::Relaxed) == when {
+                    disk.flip_bit(&newest, half, 1);
+                    (written + 1..written + 6).for_each(&commit);
+                }
+            });
+            let mut config = Bench::on(image.disk.clone(), 61).config;
+            config.disk = Arc::new(between);
+            let mut passes = 0;
+            let (found, _) = audit(&config, &mut || {
+                passes += 1;
+                Seen::default()
+            })
+            .unwrap();
+            assert_eq!((rows(&found.problems), passes), (vec![], 1), "{written} frames, moment {when}");
+            if reached.load(Ordering::Relaxed) <= when {
+                break;
+            }
+        }
+    }
+}
+
 /// JR-13: as long as compactions pass between the looks, a reader looks again; none of them is taken for damage.
 #[test]
 fn several_compactions_during_a_reader_are_no_damage() {

@@ -36,8 +36,11 @@ impl Scanner<'_> {
         named: Option<EndRecord>,
     ) -> Result<EndRecord> {
         let mut facts = self.begin_walk(segment, steps.next());
+        let mut again = None;
         loop {
-            self.check_head(segment, steps.next(), Position::NotLast);
+            if again != Some(steps.next().index) {
+                self.check_head(segment, steps.next(), Position::NotLast);
+            }
             let at_named_end = named.is_some_and(|end| end.frames == steps.next().index);
             let found = if at_named_end {
                 let walker = steps.walker()?;
@@ -60,6 +63,9 @@ impl Scanner<'_> {
             let decision = table::decide(Position::NotLast, found, true);
             if decision.verdict == Verdict::Sound {
                 break;
+            }
+            if self.reads_again(steps.walker()?, &mut again) {
+                continue;
             }
             self.problem(place(segment, steps.next()), decision);
             if at_named_end || !self.skip_hole(segment, steps.walker()?, named)? {
@@ -121,8 +127,11 @@ impl Scanner<'_> {
     ) -> Result<()> {
         // Beside a live writer each frame waits for the evidence that the next header or the head gives.
         let mut held: Option<Held> = None;
+        let mut again = None;
         loop {
-            self.check_head(segment, steps.next(), Position::Last { sealed: false });
+            if again != Some(steps.next().index) {
+                self.check_head(segment, steps.next(), Position::Last { sealed: false });
+            }
             match steps.step()? {
                 Step::Frame(frame) => {
                     evidence.header(&frame.header);
@@ -137,7 +146,15 @@ impl Scanner<'_> {
                     }
                 }
                 Step::Stop(found) => {
-                    if !self.stopped(segment, steps.walker()?, found, evidence)? {
+                    let walker = steps.walker()?;
+                    if found != Found::Nothing {
+                        evidence::collect(segment, &mut walker.window, walker.next.offset, evidence)?;
+                    }
+                    let covered = evidence.covers(walker.next.index, &walker.next.chain);
+                    if covered && self.reads_again(walker, &mut again) {
+                        continue;
+                    }
+                    if !self.stopped(segment, walker, found, covered)? {
                         break;
                     }
                 }
@@ -150,18 +167,25 @@ impl Scanner<'_> {
         Ok(())
     }
 
+    /// Whether a place that would be damage is read anew first: beside a live writer it may have been read while it was
+    /// being written, and what proves it came behind that. Once is enough, since it is whole by then.
+    fn reads_again(&self, walker: &mut Walker<'_>, again: &mut Option<u64>) -> bool {
+        let index = walker.next.index;
+        if !self.options.live || again.replace(index) == Some(index) {
+            return false;
+        }
+        walker.window.forget();
+        true
+    }
+
     /// Judges the place where the walk stopped. `true`: go on behind the hole.
     fn stopped(
         &mut self,
         segment: &Segment,
         walker: &mut Walker<'_>,
         found: Found,
-        evidence: &mut Evidence,
+        covered: bool,
     ) -> Result<bool> {
-        if found != Found::Nothing {
-            evidence::collect(segment, &mut walker.window, walker.next.offset, evidence)?;
-        }
-        let covered = evidence.covers(walker.next.index, &walker.next.chain);
         if self.options.live && !covered {
             return Ok(false);
         }
