@@ -95,7 +95,11 @@ const VERBS: &[(&str, &str, &str)] = &[
         " --seed N [--steps N] | --seeds N [--from M] [--threads T]",
         "the seeded simulation: one run with its trace, or many",
     ),
-    ("torture", " --minutes N [--from SEED]", "crash images, faults and simulation in turns, with totals"),
+    (
+        "torture",
+        " --minutes N [--from SEED]",
+        "crash images, faults and simulation in turns, each at least once, with totals",
+    ),
     ("exhaustive", "", "every small workload with every cut and every subset, once"),
     ("mutants", " [--all | NAME ..]", "faults that the tests must notice; a part without arguments"),
     ("contract", " --write", "generates `spec/openapi.yaml` and the request's schema anew"),
