@@ -176,6 +176,17 @@ fn an_exported_keyring_restores_a_destroyed_one() {
     );
     rekey(&bench, &import).expect(0);
     bench.run(&["journal", "replay", "data", &id, "--key-file", "key"]).expect(0);
+    // Damaged copies, whichever bytes they still have, are of no generation that an export of theirs would take back.
+    let intact = bench.read("data/keyring.0");
+    for at in [70, 200, intact.len() - 1] {
+        let mut damaged = intact.clone();
+        damaged[at] ^= 1;
+        bench.write("data/keyring.0", &damaged, 0o600);
+        bench.write("data/keyring.1", &damaged, 0o600);
+        opens(&bench, &KEY, 13);
+        rekey(&bench, &import).expect(0);
+        assert!(bench.read("data/keyring.0") == intact && bench.read("data/keyring.1") == intact);
+    }
     // After a rotation the export is too old, unless told.
     rekey(&bench, &["rotate", "--key-file", "key"]).expect(0);
     let refused = rekey(&bench, &import).expect(1);

@@ -71,7 +71,7 @@ pub fn import_keyring(config: &Config, bytes: &[u8], replace: bool) -> Result<Im
     lock::note(disk, &*config.clock);
     let uses = Uses::look(disk)?;
     let unchanged = copies.iter().all(|copy| copy.as_deref() == Some(bytes));
-    let here = highest(&copies, store_id, replace)?;
+    let here = highest(&copies, store_id, given.generation(), replace)?;
     let (keyring, reissued) = if unchanged {
         (given, false)
     } else {
@@ -99,8 +99,14 @@ pub fn import_keyring(config: &Config, bytes: &[u8], replace: bool) -> Result<Im
     Ok(Imported { facts: facts(&reopened, &uses, true), unchanged, reissued })
 }
 
-/// The highest generation that an intact copy has, or that the intact fixed part of a damaged one states.
-fn highest(copies: &[Option<Vec<u8>>; 2], store_id: StoreId, replace: bool) -> Result<Option<u64>> {
+/// The highest generation that an intact copy has, or that the intact fixed part of a damaged one states: one above what
+/// is `given`, since an export of its own generation is what replaces a damaged one.
+fn highest(
+    copies: &[Option<Vec<u8>>; 2],
+    store_id: StoreId,
+    given: u64,
+    replace: bool,
+) -> Result<Option<u64>> {
     let mut highest = None;
     for bytes in copies.iter().flatten() {
         let generation = match Outline::read(bytes, Some(store_id)) {
@@ -117,7 +123,7 @@ fn highest(copies: &[Option<Vec<u8>>; 2], store_id: StoreId, replace: bool) -> R
                 | KeyringError::WrongKey
                 | KeyringError::OutOfMemory
                 | KeyringError::Missing,
-            ) => Outline::stated_generation(bytes, store_id),
+            ) => Outline::stated_generation(bytes, store_id).filter(|stated| *stated > given),
         };
         highest = highest.max(generation);
     }
