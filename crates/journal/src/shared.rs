@@ -188,7 +188,7 @@ pub(crate) struct Status {
     lacks_segment: bool,
     /// The frame that the budget had no room for; 0: there was none.
     pub beyond_budget: u64,
-    /// Why the next segment could not be prepared, as long as none is.
+    /// Why the next segment could not be prepared the last time that was tried.
     pub shortage: Option<ErrorKind>,
     pub sync_since: Option<Duration>,
     pub stall_said: Option<Duration>,

@@ -89,42 +89,6 @@ fn on_a_full_disk_every_open_stream_is_still_closed() {
     assert!(streams > 500, "only {streams} streams");
 }
 
-/// JC-7: while the disk has no room for another segment, a creation leaves what streams have taken of late, itself
-/// included: what is taken then comes to its end.
-#[test]
-fn on_a_full_disk_nothing_is_begun_that_would_not_fit() {
-    let (mut begun, mut cut) = (0, Vec::new());
-    for capacity in (100..=600).step_by(20) {
-        let mut world = world(capacity << 10);
-        let tuning = &mut world.bench.config.tuning;
-        (tuning.first_segment_bytes, tuning.segment_bytes_min, tuning.segment_bytes_max) =
-            (64 << 10, 64 << 10, 64 << 10);
-        world.open().unwrap();
-        for n in 1..200_u8 {
-            world.submit_as(Unit::one(record(n, 1, b"opens")), Admission::Create);
-            world.drain().unwrap();
-            if world.refused > 0 {
-                break;
-            }
-            begun += 1;
-            for number in 2..8 {
-                world.submit_as(Unit::one(record(n, number, &[n; 2500])), Admission::Ordinary);
-                world.drain().unwrap();
-                world.pause(30).unwrap();
-            }
-            if world.refused > 0 {
-                cut.push((capacity, n));
-                break;
-            }
-            world.submit_as(terminal(n), Admission::Reserved);
-            world.drain().unwrap();
-        }
-        assert!(world.refused > 0, "{capacity} KiB");
-    }
-    // Of the first one nothing is known.
-    assert!(begun > 100 && cut.iter().all(|(_, n)| *n == 1), "{begun}, {cut:?}");
-}
-
 /// JC-7, R44: after every unit that was admitted, what is on the disk already is enough for each open stream's end,
 /// however much is forgotten before. Sizes and the place to stop are drawn, since it is rests of all lengths that matter.
 #[test]

@@ -169,10 +169,7 @@ impl Core {
     ) -> Result<Vec<Queued>, Lost> {
         let demand = Demand::of(&queued, self.open_streams);
         let resting = self.shared.preparation.lock().resting(self.shared.clock.monotonic());
-        // On a disk that is known to be full nothing comes behind what is there.
-        let short = lock(&self.shared.status).shortage.is_some();
-        let expected = if short { self.budget.expected(demand.beside_newest + 1) } else { 0 };
-        let room = self.has_room(demand.frame, demand.whole_reserve + expected, !resting);
+        let room = self.has_room(demand.frame, demand.whole_reserve, !resting);
         // Whether a creation would be taken, be there one in this group or not.
         let wanting = demand.frame.saturating_add(self.budget.margin(demand.beside_newest));
         let beyond_budget = if self.within_budget(wanting) { 0 } else { wanting };
@@ -180,14 +177,13 @@ impl Core {
         if room && beyond_budget == 0 {
             return Ok(queued);
         }
-        let wanted = file_bytes(demand.frame + demand.whole_reserve + expected);
+        let wanted = file_bytes(demand.frame + demand.whole_reserve);
         'lacking: for refusable in [Admission::Create, Admission::Ordinary, Admission::Forget] {
             let mut there = queued.iter().filter(|queued| queued.admission == refusable).count();
             while there > 0 {
                 let demand = Demand::of(&queued, self.open_streams);
                 let affordable = !demand.budgeted || self.within_budget(self.budgeted(&demand));
-                let reserve = demand.reserve + if demand.creates { expected } else { 0 };
-                if affordable && self.has_room(demand.frame, reserve, !resting) {
+                if affordable && self.has_room(demand.frame, demand.reserve, !resting) {
                     break 'lacking;
                 }
                 // The budget has room for some of them where it has none for all. Segments are not prepared by trial.

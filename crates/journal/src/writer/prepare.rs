@@ -308,19 +308,19 @@ impl Preparation {
     }
 
     fn settle(&mut self, shared: &Shared, result: Result<State>) -> Result<()> {
+        let shortage = result.as_ref().err().map(shortage_of);
+        crate::shared::lock(&shared.status).shortage = shortage;
         match result {
             Ok(state) => {
                 // A file that was begun is not there yet: on a full disk it can be begun again and again.
                 if matches!(state, State::Ready(_)) {
                     self.told = None;
-                    crate::shared::lock(&shared.status).shortage = None;
                 }
                 self.state = state;
                 self.not_before = None;
                 Ok(())
             }
             Err(e) => {
-                crate::shared::lock(&shared.status).shortage = Some(shortage_of(&e));
                 remove_file(&*shared.store.disk);
                 self.rest(shared, &e);
                 Err(e)
